@@ -9,18 +9,24 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections import deque
+from struct import Struct
 from typing import Any
 
 from npuhal import process_memory
 from runtime.errors.faults import RuntimeFault
 from runtime.errors.raising import fault
 
-__all__ = ["address_of", "array", "at", "check_writable", "read", "take_care", "text", "view", "write"]
+__all__ = [
+    "MOST_ROWS", "address_of", "array", "at", "check_count", "check_writable", "read", "rows", "take_care", "text",
+    "view", "write",
+]  # fmt: skip
 
 _LARGE = 1 << 16
 _PAGE = 4096
 _MOST = 1 << 47
 """Bytes that a process can have."""
+MOST_ROWS = 1 << 16
+"""Numbers or structures that a list can have: no function takes more, and walking millions would take minutes."""
 _careful = False
 
 
@@ -105,21 +111,37 @@ def write(address: int, data: Any, size: int) -> None:
         raise _nothing_there(address, size)
 
 
-def _row(kind: Any, count: int) -> Any:
-    if not 0 <= count < _MOST:
-        raise fault("ACL_ERROR_RT_PARAM_INVALID", f"{count} values: no memory has so many", hint="count them")
-    return kind * count
+def check_count(count: int) -> None:
+    """Refuse a list of more than `MOST_ROWS` before any of it is read.
+
+    Raises:
+        InvalidArgument 107000: it is longer.
+    """
+    if not 0 <= count <= MOST_ROWS:
+        raise fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"a list of {count}: at most {MOST_ROWS} are taken at once",
+            hint="count what is in the list, or pass it in several calls",
+        )
 
 
 def array(kind: Any, count: int, address: int) -> Any:
-    """Return a copy of `count` numbers of a ctypes kind as an array; for faults see `read`."""
-    made = _row(kind, count)
+    """Return a copy of `count` numbers of a ctypes kind as an array; for faults see `check_count` and `read`."""
+    check_count(count)
+    made = kind * count
     return made.from_buffer_copy(read(address, ctypes.sizeof(made))) if count else made()
+
+
+def rows(layout: Struct, count: int, address: int) -> list[tuple[Any, ...]]:
+    """Return the `count` structures of a layout at an address, unpacked; for faults see `check_count` and `read`."""
+    check_count(count)
+    return list(layout.iter_unpack(read(address, count * layout.size)))
 
 
 def view(kind: Any, count: int, address: int) -> Any:
     """Return the `count` objects of a ctypes kind at an address in place; for faults see `read`."""
-    made = _row(kind, count)
+    if not 0 <= count < _MOST:
+        raise fault("ACL_ERROR_RT_PARAM_INVALID", f"{count} values: no memory has so many", hint="count them")
+    made = kind * count
     _try(address, ctypes.sizeof(made))
     return made.from_address(address)
 

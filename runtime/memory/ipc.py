@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from runtime import errors
@@ -20,7 +20,6 @@ OPEN_TO_ALL = 0x1
 """Export flag: no list of processes (ACL_RT_IPC_MEM_EXPORT_FLAG_DISABLE_PID_VALIDATION)."""
 ENABLE_PEER = 0x1
 """Import flag: let the device reach the exporting one first (ACL_RT_IPC_MEM_IMPORT_FLAG_ENABLE_PEER_ACCESS)."""
-MAX_PIDS = 32768
 
 
 def export(driver: ShareDriver, address: int, size: int, capacity: int, flags: int, call: str) -> bytes:
@@ -49,13 +48,6 @@ def export(driver: ShareDriver, address: int, size: int, capacity: int, flags: i
             driver.forget(key)
             raise
     return key
-
-
-def allow(driver: ShareDriver, key: bytes, pids: Sequence[int], call: str) -> None:
-    """Let processes open a key; pids are bare tgids (what `bare_pid` returns there)."""
-    if not 0 < len(pids) <= MAX_PIDS:
-        raise _out_of_range(call, len(pids), "num", f"[1, {MAX_PIDS}]")
-    driver.allow(key, pids)
 
 
 def process_ids(call: str, pids: Iterable[int]) -> tuple[int, ...]:
@@ -187,7 +179,7 @@ class ExportedMemory:
     def allow(self, *pids: int) -> None:
         """Let further processes open the key; pids are bare tgids: `device.bare_pid()` in those processes."""
         if allowed := process_ids("ExportedMemory.allow", pids):
-            allow(self._driver, self.key, allowed, "ExportedMemory.allow")
+            self._driver.allow(self.key, allowed)
 
     def close(self) -> None:
         """Take the key away; who has it open keeps the memory. Twice does nothing."""

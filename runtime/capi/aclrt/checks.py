@@ -129,6 +129,15 @@ def zero(*names: str, message: str = "EH0007") -> tuple[Check, ...]:
     ])  # fmt: skip
 
 
+WORD = 0xFFFF_FFFF
+"""What is left of a count where the runtime layer takes it as 32 bits."""
+
+
+def above_zero(name: str) -> Check:
+    """Refuse a count that is not above 0 as the `int32_t` which the runtime layer cuts it to: 107000 with EE1003."""
+    return refuse(f"not 0 < {name} & {WORD:#x} < 1 << 31", name, "more than 0 as 32 bits with sign", "EE1003")
+
+
 def reserved(*names: str, message: str = "EH0012", code: int | str = "") -> tuple[Check, ...]:
     """Refuse anything but 0 or NULL in reserved parameters: 100000 with EH0012."""
     return _all([

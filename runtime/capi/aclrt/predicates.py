@@ -213,18 +213,20 @@ def is_plain(acl: Acl, address: int) -> bool:
 
 
 def no_bytes(sizes: int, count: int) -> bool:
-    """Whether a column of sizes holds nothing but zeros."""
-    return not any(caller.array(ctypes.c_uint64, count, sizes))
+    """Whether a column of sizes holds nothing but zeros; not so for one that is longer than is looked at."""
+    return count <= caller.MOST_ROWS and not any(caller.array(ctypes.c_uint64, count, sizes))
 
 
 def exceeds(sizes: int, capacities: int, count: int) -> bool:
     """Whether a size of a column is larger than the capacity beside it."""
-    return any(map(gt, caller.array(ctypes.c_uint64, count, sizes), caller.array(ctypes.c_uint64, count, capacities)))
+    looked_at = min(count, caller.MOST_ROWS)  # more are refused later, by the rule of the function
+    columns = (caller.array(ctypes.c_uint64, looked_at, column) for column in (sizes, capacities))
+    return any(map(gt, *columns))
 
 
 def has_reserved(attributes: int, count: int, most: int) -> bool:
     """Whether a reserved byte of the attributes of a batch is set (aclrtMemcpyBatchAttr); at most `most` are read."""
-    return any(any_byte(attributes + 32 * number + 16, 16) for number in range(min(count, most)))
+    return any(any_byte(attributes + 32 * number + 16, 16) for number in range(min(count, most, caller.MOST_ROWS)))
 
 
 def any_byte(address: int, count: int) -> bool:

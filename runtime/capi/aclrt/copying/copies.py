@@ -282,7 +282,7 @@ def _read(
 
 def _claims(acl: Acl, address: int, count: int) -> list[Claim]:
     ids, found = acl.runtime.visible.ids, []
-    for target_id, target, source_id, source in _CLAIM.iter_unpack(caller.read(address, _CLAIM.size * count)):
+    for target_id, target, source_id, source in caller.rows(_CLAIM, count, address):
         locations = []
         for number, kind in ((source_id, source), (target_id, target)):
             location = Location(kind) if kind in tuple(Location) else Location.UNREGISTERED

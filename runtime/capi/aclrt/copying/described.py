@@ -138,7 +138,7 @@ def aclrtCmoWaitBarrier(acl: Acl, taskInfo: Address, stream: Handle, flag: U32) 
             "ACL_ERROR_INVALID_PARAM", f"{call}: barrierNum is {count}; it must be in (0, {barrier.MOST}]",
             ee="EH0007", params=(call, count, "taskInfo->barrierNum", f"(0, {barrier.MOST}]"),
         )
-    waits = list(_WAIT.iter_unpack(caller.read(taskInfo + _COUNT.size, count * _WAIT.size)))
+    waits = caller.rows(_WAIT, count, taskInfo + _COUNT.size)
     barrier.check_waits(waits, call)
     barrier.check_supported(acl.runtime.machine.chip, call)
     barrier.queue_wait(own_stream_of(acl, call, stream), waits, call)

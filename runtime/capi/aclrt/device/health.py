@@ -52,7 +52,7 @@ def aclrtMemUceRepair(acl: Acl, deviceId: I32, memUceInfoArray: Address, arraySi
             ee="EH0009", params=(call, count, "arraySize", f"at most {MOST_RANGES} ranges go at once"),
             hint="repair in several calls",
         )
-    rows = list(FAILED_RANGE.iter_unpack(caller.read(memUceInfoArray, FAILED_RANGE.size * count)))
+    rows = caller.rows(FAILED_RANGE, count, memUceInfoArray)
     if any(any(reserved) for _, _, reserved in rows):
         raise errors.fault(
             "ACL_ERROR_INVALID_PARAM", f"{call}: reserved words are not 0", ee="EH0012",

@@ -40,8 +40,7 @@ def _options(call: str, address: int) -> LoadOptions:
         reason = f"{call}: options->options is NULL"
         raise errors.fault("ACL_ERROR_RT_PARAM_INVALID", reason, ee="EE1001", params=(reason,))
     words: dict[int, int] = {}
-    for number in range(count):
-        kind, value, *_ = CHOICE.unpack(caller.read(first + number * CHOICE.size, CHOICE.size))
+    for kind, value, *_ in caller.rows(CHOICE, count, first):
         if kind not in (_LAZY_LOAD, _MAGIC, _CPU_KERNEL_MODE):
             raise errors.fault(
                 "ACL_ERROR_RT_PARAM_INVALID", f"{call}: there is no loader option {kind}", ee="EE1003",

@@ -116,7 +116,7 @@ def _core(acl: Acl, stream: Stream, handle: int, key: int, config: int, stub: in
     need_rt("rtFusionLaunch", config=config)
     first, count = _CONFIG.unpack(caller.read(config, _CONFIG.size))
     need_rt("rtFusionLaunch", **{"config->attrs": first})
-    rows = _ATTRIBUTE.iter_unpack(caller.read(first, count * _ATTRIBUTE.size))
+    rows = caller.rows(_ATTRIBUTE, count, first)
     words: dict[int, int] = {number: value for number, value, _ in rows}
     schedule = words.get(_SCHEDULE, _OWN_SCHEDULE) & 0xFF
     options = LaunchOptions(
@@ -149,8 +149,7 @@ def _arguments(address: int) -> fusion.FusedArguments:
     placeholders: tuple[tuple[int, int], ...] = ()
     if count:
         need_rt("rtFusionLaunch", **{"argsInfo->hostInputInfoPtr": inputs})
-        rows = PLACEHOLDER.iter_unpack(caller.read(inputs, count * PLACEHOLDER.size))
-        placeholders = tuple((pointer, data) for pointer, data in rows)
+        placeholders = tuple((pointer, data) for pointer, data in caller.rows(PLACEHOLDER, count, inputs))
     return fusion.FusedArguments(HostBlock(caller.read(args, size), placeholders), **shared)
 
 

@@ -33,8 +33,7 @@ def launch_options(acl: Acl, call: str, function: Function, address: int) -> Lau
     if address:
         first, count = LIST.unpack(caller.read(address, LIST.size))
         need_rt(call, **{"cfg->attrs": first})
-        data = caller.read(first, count * CHOICE.size)
-        options = from_attributes(call, [row[:3] for row in CHOICE.iter_unpack(data)])
+        options = from_attributes(call, [row[:3] for row in caller.rows(CHOICE, count, first)])
     mix = MixType.NONE if isinstance(function.entry, AicpuKernel) else function.entry.mix
     return check_engine(call, acl.runtime.machine.chip, mix, options)
 
@@ -55,7 +54,7 @@ def _placeholders(call: str, address: int, count: int) -> tuple[tuple[int, int],
     if not count:
         return ()
     need_rt(call, placeHolderArray=address)
-    return tuple(PLACEHOLDER.iter_unpack(caller.read(address, count * PLACEHOLDER.size)))
+    return tuple((pointer, data) for pointer, data in caller.rows(PLACEHOLDER, count, address))
 
 
 # -- arguments on the device ---------------------------------------------------------------------------------------

@@ -54,7 +54,7 @@ def _attributes(call: str, cfg: int) -> dict[int, int]:
         return {}
     rows, count = LIST.unpack(caller.read(cfg, LIST.size))
     need_rt(call, **{"cfg->attrs": rows})
-    return dict(MALLOC_ATTRIBUTE.iter_unpack(caller.read(rows, MALLOC_ATTRIBUTE.size * count)))
+    return dict(caller.rows(MALLOC_ATTRIBUTE, count, rows))
 
 
 # -- device memory -------------------------------------------------------------------------------------------------

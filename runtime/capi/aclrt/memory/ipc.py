@@ -6,7 +6,7 @@ import ctypes
 import struct
 
 from runtime import errors
-from runtime.capi.aclrt.checks import context, null, null_rt, refuse, zero
+from runtime.capi.aclrt.checks import WORD, above_zero, context, null, null_rt, refuse, zero
 from runtime.capi.aclrt.entry import Out, entry, need_rt
 from runtime.capi.aclrt.kinds import I32, U64, Address, Enum, Size
 from runtime.capi.aclrt.memory.allocation import device_of
@@ -66,12 +66,11 @@ def aclrtIpcMemImportByKey(acl: Acl, devPtr: Out[Address], key: Address, flags: 
     devPtr.value = acl.runtime.open_keys.open(device.shared, text)
 
 
-@entry(null("key", "pid"), waits_for_snapshot=True)
+@entry(null("key", "pid"), above_zero("num"), context(), waits_for_snapshot=True)
 def aclrtIpcMemSetImportPid(acl: Acl, key: Address, pid: Address, num: Size) -> None:
     """Let processes open a key; pids are bare tgids (aclrtDeviceGetBareTgid)."""
-    call = "aclrtIpcMemSetImportPid"
-    pids = list(caller.array(ctypes.c_int32, max(num, 0), pid))
-    ipc.allow(device_of(acl).shared, caller.text(key), pids, call)
+    pids = caller.array(ctypes.c_int32, num & WORD, pid)
+    device_of(acl).shared.allow(caller.text(key), list(pids))
 
 
 @entry(null_rt("key"))
@@ -96,9 +95,11 @@ def aclrtIpcMemImportPidInterServer(acl: Acl, key: Address, serverPids: Address,
 
 def server_pids(call: str, address: int, count: int) -> list[tuple[int, int, int]]:
     """Read aclrtServerPid rows: (super-pod device id, address of process ids, how many); 107000 for a NULL address."""
-    rows = list(_SERVER_PIDS.iter_unpack(caller.read(address, _SERVER_PIDS.size * count)))
-    for number, (_, pids, _) in enumerate(rows):
-        need_rt(call, **{f"serverPids[{number}].pid": pids})
+    rows = [(server, pids, number) for server, pids, number in caller.rows(_SERVER_PIDS, count, address)]
+    for at, (_, pids, _) in enumerate(rows):
+        if not pids:
+            need_rt(call, **{f"serverPids[{at}].pid": pids})
+    caller.check_count(sum(number for _, _, number in rows))
     return rows
 
 

@@ -178,7 +178,7 @@ def aclrtMemSetAccess(acl: Acl, virPtr: Address, size: Size, desc: Address, coun
     """Let locations read and write a mapping (flags 3); other devices need this."""
     call = "aclrtMemSetAccess"
     grants = []
-    for flags, number, kind in _GRANT.iter_unpack(caller.read(desc, _GRANT.size * count)):
+    for flags, number, kind in caller.rows(_GRANT, count, desc):
         if kind == _DEVICE:
             number = acl.runtime.visible.ids[acl.runtime.slot(number, call).index]
         grants.append((flags, c.MEM_DEV_SIDE if kind == _DEVICE else c.MEM_HOST_SIDE, number))

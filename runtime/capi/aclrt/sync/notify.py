@@ -6,7 +6,7 @@ import ctypes
 import struct
 
 from runtime import errors
-from runtime.capi.aclrt.checks import context, live, null, null_rt, own, refuse, zero
+from runtime.capi.aclrt.checks import WORD, above_zero, context, live, null, null_rt, own, refuse, zero
 from runtime.capi.aclrt.entry import Out, entry, handle_of, need, need_rt, own_stream_of
 from runtime.capi.aclrt.kinds import U32, U64, Address, Handle, Size, Text
 from runtime.capi.aclrt.memory.ipc import server_pids
@@ -83,11 +83,15 @@ def aclrtWaitAndResetNotify(acl: Acl, notify: Handle, stream: Handle, timeout: U
     _notify(acl, "aclrtWaitAndResetNotify", notify).wait(own_stream_of(acl, "aclrtWaitAndResetNotify", stream), timeout)
 
 
-@entry(null("notifies"), zero("num", message="EE1003"), waits_for_snapshot=True)
+@entry(
+    null("notifies"), refuse(f"not num & {WORD:#x}", "num", "more than 0 in its low 32 bits", "EE1003"),
+    waits_for_snapshot=True,
+)  # fmt: skip
 def aclrtNotifyBatchReset(acl: Acl, notifies: Address, num: Size) -> None:
     """Clear the flags of several notifies, in the default stream, and wait for that; those before a NULL are cleared.
     """
     call = "aclrtNotifyBatchReset"
+    num &= WORD
     handles = list(caller.array(ctypes.c_uint64, num, notifies))
     members = [handle_of(acl, handle, Notify) for handle in handles if handle]
     given = handles.index(0) if 0 in handles else num
@@ -150,11 +154,11 @@ def aclrtNotifyImportByKey(acl: Acl, notify: Out[Handle], key: Text, flags: U64)
 @entry(
     null("notify", "pid"), live("notify", Notify),
     refuse("not notify_.exported", "notify", "a notify with an export key", "EE1004"),
-    refuse("not 0 < num < 1 << 31", "num", "more than 0", "EE1003"), context(),
+    above_zero("num"), context(),
 )  # fmt: skip
 def aclrtNotifySetImportPid(acl: Acl, notify: Notify, pid: Address, num: Size) -> None:
     """Let processes open a notify that was given a key."""
-    notify.allow(caller.array(ctypes.c_int32, num, pid))
+    notify.allow(caller.array(ctypes.c_int32, num & WORD, pid))
 
 
 @entry(null_rt("notify", "serverPids"), zero("num", message="EE1003"), live("notify", Notify))

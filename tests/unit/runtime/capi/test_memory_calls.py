@@ -338,7 +338,8 @@ def test_memory_under_a_key(bench: Bench) -> None:
     assert bench.call("aclrtIpcMemImportByKey", devPtr=Out(), **where)[0] != 0
     assert bench.call("aclrtIpcMemSetImportPid", pid=P, num=0, **where) == (107000, ["EE1003"])
     pid = ctypes.c_int32(os.getpid())
-    assert bench.call("aclrtIpcMemSetImportPid", pid=ctypes.addressof(pid), num=1, **where) == (0, [])
+    assert bench.call("aclrtIpcMemSetImportPid", pid=P, num=(1 << 31), **where) == (107000, ["EE1003"])
+    assert bench.call("aclrtIpcMemSetImportPid", pid=ctypes.addressof(pid), num=(1 << 32) + 1, **where) == (0, [])
     assert bench.call("aclrtIpcMemImportByKey", devPtr=Out(), flags=2, **where) == (107000, ["EE1003"])
     other = bench.made("aclrtIpcMemImportByKey", "devPtr", **where)
     assert other != source

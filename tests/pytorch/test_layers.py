@@ -109,6 +109,7 @@ def test_fused_attention_and_its_gradients(torch: Any, npu: Any, kind: str) -> N
 def test_fused_attention_of_the_950(torch: Any, npu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NPUHAL_URL", "fake://ascend950")
     assert workers.run(workers.attended) < 1e-5
+    assert max(workers.run(workers.dropped_out)) < 1e-5
 
 
 def test_packed_sequences_of_unequal_length(torch: Any, npu: Any) -> None:

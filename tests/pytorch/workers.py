@@ -151,3 +151,17 @@ def attended() -> float:
         return [each.detach().cpu() for each in (made, *(part.grad for part in parts))]
 
     return max((one - other).abs().max().item() for one, other in zip(run("npu"), run("cpu"), strict=True))
+
+
+def dropped_out() -> tuple[float, float]:
+    """Drop out of ones and attention of ones; returns how far gradients are from those of the masks that were drawn."""
+    x = torch.ones(500, device="npu", requires_grad=True)
+    made = torch.nn.functional.dropout(x, 0.25)
+    made.sum().backward()
+    values = torch.eye(16, device="npu").reshape(1, 1, 16, 16).requires_grad_()
+    ones = torch.ones(1, 1, 16, 16, device="npu")
+    weights = torch.nn.functional.scaled_dot_product_attention(ones, ones, values, dropout_p=0.5)
+    weights.sum().backward()
+    assert 0 < (weights > 0).sum().item() < 256
+    slope = weights.detach().sum(-2).unsqueeze(-1) - values.grad
+    return (made.detach() - x.grad).abs().max().item(), slope.abs().max().item()

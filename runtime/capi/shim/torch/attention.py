@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from runtime.capi.shim.torch.composed import Tensor, kept_bits, torch
+from runtime.capi.shim.torch.composed import Tensor, keep_mask, kept_bits, torch
 
 _COPIES = 8
 """How often the maximum and the sum of a row are kept."""
@@ -49,7 +49,7 @@ class _Rows:
 
     def __init__(self, query: Tensor, key: Tensor, value: Tensor, pse: Tensor | None, dropped: Tensor | None,
                  mask: Tensor | None, scale: float, keep: float, before: int, after: int, heads: int, layout: str,
-                 kind: int, pse_first: bool) -> None:  # fmt: skip
+                 kind: int, pse_first: bool, seed: int, offset: int) -> None:  # fmt: skip
         self.layout, self.scale = layout, scale
         self.q = _heads(query, layout, heads)
         width = self.q.shape[-1]
@@ -70,6 +70,8 @@ class _Rows:
         weights = torch.where(self.most == float("-inf"), 0.0, (logits - self.most).exp())
         self.total = weights.sum(-1, keepdim=True)
         self.chances = weights / self.total.clamp_min(torch.finfo(torch.float32).tiny)
+        if dropped is None and keep < 1:
+            dropped = keep_mask(self.chances.shape, 1 - keep, seed, offset)
         self.kept = torch.ones(()) if dropped is None else kept_bits(dropped, self.chances) / keep
         self.pse_factor = scale if pse_first else 1.0
 
@@ -80,10 +82,10 @@ class _Rows:
 
 def attention(query: Tensor, key: Tensor, value: Tensor, pse: Tensor | None, dropped: Tensor | None,
               mask: Tensor | None, scale: float, keep: float, before: int, after: int, heads: int, layout: str,
-              kind: int, pse_type: int = 1) -> tuple[Any, ...]:
+              kind: int, pse_type: int = 1, seed: int = 0, offset: int = 0) -> tuple[Any, ...]:
     """Return maximum and sum of each row, nothing, and the attention."""
     rows = _Rows(query, key, value, pse, dropped, mask, scale, keep, before, after, heads, layout, kind,
-                 pse_type == 1)  # fmt: skip
+                 pse_type == 1, seed, offset)  # fmt: skip
     result = _back((rows.chances * rows.kept) @ rows.v, layout)
     most, total = (each.expand(*each.shape[:-1], _COPIES) for each in (rows.most, rows.total))
     return most, total, None, result
@@ -91,10 +93,11 @@ def attention(query: Tensor, key: Tensor, value: Tensor, pse: Tensor | None, dro
 
 def attention_backward(query: Tensor, key: Tensor, value: Tensor, grad: Tensor, pse: Tensor | None,
                        dropped: Tensor | None, mask: Tensor | None, scale: float, keep: float, before: int, after: int,
-                       heads: int, layout: str, kind: int, pse_type: int = 1) -> tuple[Any, ...]:
+                       heads: int, layout: str, kind: int, pse_type: int = 1, seed: int = 0,
+                       offset: int = 0) -> tuple[Any, ...]:  # fmt: skip
     """Return the gradients of `attention` for query, key, value, and for what is added to the products."""
     rows = _Rows(query, key, value, pse, dropped, mask, scale, keep, before, after, heads, layout, kind,
-                 pse_type == 1)  # fmt: skip
+                 pse_type == 1, seed, offset)  # fmt: skip
     slope = _heads(grad, layout, heads)
     to_chances = (slope @ rows.v.mT) * rows.kept
     to_logits = rows.chances * (to_chances - (to_chances * rows.chances).sum(-1, keepdim=True))

@@ -179,7 +179,7 @@ def test_what_is_there_is_read_and_written(careful: bool) -> None:
             caller.write(at, data, size)
             assert caller.read(at, size) == block.raw == data
             assert caller.text(at) == data.partition(b"\0")[0]
-            assert bytes(caller.array(ctypes.c_uint8, size, at)) == data
+            assert bytes(caller.array(ctypes.c_uint64, size // 8, at)) == data[: size // 8 * 8]
             caller.view(ctypes.c_char, size, at)[0] = b"!"
             assert block.raw[:1] == b"!"
         word = ctypes.c_uint32(7)

@@ -520,7 +520,8 @@ def ipc_mem_import_by_key(key: str, flag: int, /) -> tuple[int, int]:
 def ipc_mem_set_import_pid(key: str, pids: list[int], /) -> int:
     """aclrtIpcMemSetImportPid.
 
-    Refuses: key is NULL (100000 EH0008); pid is NULL (100000 EH0008).
+    Refuses: key is NULL (100000 EH0008); pid is NULL (100000 EH0008); not 0 < num & 0xffffffff < 1 << 31 (107000
+    EE1003); no current context (107002 EE1018).
     """
 def kernel_args_append(args_handle: int, param: int, param_size: int, /) -> tuple[int, int]:
     """aclrtKernelArgsAppend; gives (param_handle, ret); param_size in bytes.
@@ -746,7 +747,7 @@ def memset_async(ptr: int, max_count: int, value: int, count: int, stream: int, 
 def notify_batch_reset(notifies: list[int], /) -> int:
     """aclrtNotifyBatchReset.
 
-    Refuses: notifies is NULL (100000 EH0008); num is 0 (107000 EE1003).
+    Refuses: notifies is NULL (100000 EH0008); not num & 0xffffffff (107000 EE1003).
     """
 def notify_get_export_key(notify: int, key_len: int, flag: int, /) -> tuple[str, int]:
     """aclrtNotifyGetExportKey; gives (key, ret).
@@ -763,8 +764,8 @@ def notify_set_import_pid(notify: int, pids: list[int], /) -> int:
     """aclrtNotifySetImportPid.
 
     Refuses: notify is NULL (100000 EH0008); pid is NULL (100000 EH0008); notify is dead, foreign or of another kind
-    (107017 EE1017); not notify_.exported (107000 EE1004); not 0 < num < 1 << 31 (107000 EE1003); no current context
-    (107002 EE1018).
+    (107017 EE1017); not notify_.exported (107000 EE1004); not 0 < num & 0xffffffff < 1 << 31 (107000 EE1003); no
+    current context (107002 EE1018).
     """
 def peek_at_last_error(level: int, /) -> int:
     """aclrtPeekAtLastError.

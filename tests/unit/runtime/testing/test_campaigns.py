@@ -109,7 +109,7 @@ def test_a_crash_and_a_hang_of_a_job_are_failures(monkeypatch: pytest.MonkeyPatc
     monkeypatch.syspath_prepend(ROOT)
     died = Result.from_data(perform("sweep", sweeping("dying"), 60))
     assert "SIGABRT" in died.failures[0].cause
-    hung = Result.from_data(perform("sweep", sweeping("hanging"), 10))
+    hung = Result.from_data(perform("sweep", sweeping("hanging"), 6))
     assert "hanging" in hung.failures[0].text  # where it hangs
     assert "did not end" in hung.failures[0].cause or "status 1" in hung.failures[0].cause
 

@@ -125,7 +125,8 @@ def _check_stream(stream: Stream, call: str) -> None:
     if not chip.has("MODEL_ACL_GRAPH"):
         raise errors.fault(
             "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{call}: {chip.soc} cannot capture streams",
-            hint="build a model by hand: bind streams that keep their tasks",
+            hint="build a model by hand: bind streams that keep their tasks" if chip.traits.runs_models
+            else "launch kernel by kernel; `launch_many` and batches send many at once",
         )
     if stream.flags & StreamFlag.PERSISTENT and not chip.traits.captures_persistent:
         raise errors.fault(

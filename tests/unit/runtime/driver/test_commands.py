@@ -161,6 +161,7 @@ def test_what_commands_cannot_say_is_refused_by_name(device: Device) -> None:
         with pytest.raises(errors.NotSupported) as caught:
             stream.capture().__enter__()
         assert caught.value.code == 207000
+        assert "model" not in str(caught.value.hint)  # which the chip has neither
         stream.record(event).synchronize()
 
 

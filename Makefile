@@ -36,9 +36,9 @@ test: ruff
 pytest: $(VENV)/.ready
 	NPUHAL_COMPILED=0 $(PY) -m pytest tests -m "not soak" -n $(JOBS)
 
-SENDING := tests/unit/runtime/core/submission tests/unit/runtime/launch/test_launcher.py \
-	tests/reports/test_two_runtimes.py tests/contract/test_kernels.py tests/contract/test_streams.py \
-	tests/contract/test_events.py -m "not soak" -k "not contract or fake-ascend910b1 or fake-ascend950pr"
+SENDING := $(patsubst %,tests/unit/runtime/core/submission/test_%.py,compiled interrupts prepared two_tasks ways) \
+	tests/unit/runtime/launch/test_launcher.py tests/reports/test_two_runtimes.py \
+	tests/contract/test_kernels.py tests/contract/test_streams.py tests/contract/test_events.py -m "not soak" -k "not contract or fake-ascend910b1 or fake-ascend950pr"
 compiled: $(VENV)/.ready
 	@$(PY) -c 'from runtime.core.submission.compiled import extension, told; print("sends:", told()); exit(not extension)' \
 		|| { echo "compiled sends skipped"; exit 0; } && $(PY) -m pytest $(SENDING)

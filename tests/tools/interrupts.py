@@ -106,6 +106,18 @@ class Interrupter:
             self._thread = 0
         return bool(self.at)
 
+    def everywhere(self, function: Callable[[], Any], check: Callable[[int], None], most: int) -> int:
+        """Call a function interrupted at each of its places in turn, and check after each; returns how many there are.
+
+        AssertionError where there are more than `most`.
+        """
+        for place in range(most):
+            interrupted = self.run(function, place)
+            check(place)
+            if not interrupted:
+                return place
+        raise AssertionError(f"more than {most} places")
+
     def count(self, function: Callable[[], Any]) -> int:
         """Call a function and return how many places it came to."""
         self.run(function, _MANY)
@@ -127,6 +139,22 @@ class Interrupter:
     def listens(self) -> bool:
         """Whether the calling thread is the one that is interrupted, and still is to be."""
         return self._left > 0 and threading.get_ident() == self._thread
+
+
+def all_free(*locks: Any) -> bool:
+    """Ask from another thread whether nobody holds locks: one that may be entered again looks free to its holder."""
+    free: list[bool] = []
+
+    def attempt() -> None:
+        for lock in locks:
+            free.append(lock.acquire(blocking=False))
+            if free[-1]:
+                lock.release()
+
+    thread = threading.Thread(target=attempt)
+    thread.start()
+    thread.join()
+    return all(free)
 
 
 def _comes_from(frame: FrameType | None, start: str) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,35 +12,10 @@ from fakes.machine.card import Device as Card
 from npuhal.changed import Changed
 from runtime.api import Runtime
 from runtime.cli.sample import minimal_kernel
-from tests.tools.interrupts import Interrupter
+from tests.tools.interrupts import Interrupter, all_free
 
 MOST_PLACES = 1000
 CHIPS = ("ascend910b3", "ascend950")
-
-
-def is_free(lock: Any) -> bool:
-    """Ask from another thread: a lock that may be entered again looks free to its holder."""
-    free: list[bool] = []
-
-    def attempt() -> None:
-        free.append(lock.acquire(blocking=False))
-        if free[-1]:
-            lock.release()
-
-    thread = threading.Thread(target=attempt)
-    thread.start()
-    thread.join()
-    return free[0]
-
-
-def everywhere(interrupter: Interrupter, call: Callable[[], Any], check: Callable[[str], None]) -> int:
-    """Interrupt a call at each of its places; returns how many there are."""
-    for place in range(MOST_PLACES):
-        interrupted = interrupter.run(call, place)
-        check(interrupter.at)
-        if not interrupted:
-            return place
-    raise AssertionError(f"more than {MOST_PLACES} places")
 
 
 @pytest.mark.parametrize("chip", CHIPS)
@@ -66,17 +40,17 @@ def test_queues_run_on(chip: str) -> None:
             kernel[1](number, stream=two)
         card.release()
 
-    def check(at: str) -> None:
-        assert not card.busy, at
-        assert is_free(fake.lock), at
+    def check(_place: int) -> None:
+        assert not card.busy, interrupter.at
+        assert all_free(fake.lock), interrupter.at
         for stream in (one, two):
             stream.synchronize(10_000)
-        assert ran == list(range(6)), at
+        assert ran == list(range(6)), interrupter.at
         queue()
 
     queue()
     interrupter = Interrupter("machine/card.py", "schedule/scheduler.py", never_inside="fakes/executor/")
-    assert everywhere(interrupter, lambda: two.synchronize(10_000), check) > 20
+    assert interrupter.everywhere(lambda: two.synchronize(10_000), check, MOST_PLACES) > 20
     for stream in (one, two):
         stream.synchronize(10_000)
     machine.close(force=True)
@@ -95,10 +69,10 @@ def test_a_hanging_task_keeps_the_lock_free(chip: str) -> None:
     interrupter = Interrupter("machine/card.py")
     card.held = False  # time goes by, and the queue stays as it is
 
-    def check(at: str) -> None:
-        assert is_free(fake.lock), at
+    def check(_place: int) -> None:
+        assert all_free(fake.lock), interrupter.at
 
-    assert everywhere(interrupter, lambda: card.pass_time(1), check) > 2
+    assert interrupter.everywhere(lambda: card.pass_time(1), check, MOST_PLACES) > 2
     stream.synchronize(10_000)
     machine.close(force=True)
 
@@ -111,10 +85,11 @@ def test_waits_give_the_lock_back_as_they_had_it() -> None:
         with lock, lock:
             changed.wait(0.0)
 
-    def check(at: str) -> None:
-        assert is_free(lock), at
+    def check(_place: int) -> None:
+        assert all_free(lock), interrupter.at
 
-    assert everywhere(Interrupter("npuhal/changed.py"), wait, check) > 5
+    interrupter = Interrupter("npuhal/changed.py")
+    assert interrupter.everywhere(wait, check, MOST_PLACES) > 5
 
 
 def test_a_notification_reaches_all_who_wait_or_nobody() -> None:

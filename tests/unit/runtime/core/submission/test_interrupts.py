@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -13,7 +10,7 @@ from chips.tasks import Nop
 from runtime.api import Device, Stream
 from runtime.core.submission import compiled
 from runtime.core.submission.ring import NO_TASK, RingV100
-from tests.tools.interrupts import Interrupter
+from tests.tools.interrupts import Interrupter, all_free
 from tests.unit.runtime.machines import MakeKernel, OpenMachine
 
 SENDING = (
@@ -25,35 +22,13 @@ SENDING = (
 MOST_PLACES = 400
 
 
-def everywhere(call: Callable[[], Any], check: Callable[[int], None]) -> int:
-    """Interrupt a call at each of its places, check after each; returns how many there are."""
-    interrupter = Interrupter(*SENDING)
-    for place in range(MOST_PLACES):
-        interrupted = interrupter.run(call, place)
-        check(place)
-        if not interrupted:
-            return place
-    raise AssertionError(f"more than {MOST_PLACES} places")
-
-
 def free_blocks(device: Device) -> list[int]:
     return [block.address for pool in device.arguments.pools for block in pool.free]
 
 
 def no_lock_is_held(stream: Stream) -> bool:
-    """Ask from another thread: locks that may be entered again look free to their holder."""
-    free: list[bool] = []
-
-    def try_both() -> None:
-        for lock in (stream.lock, stream.reports.lock):
-            free.append(lock.acquire(blocking=False))
-            if free[-1]:
-                lock.release()
-
-    thread = threading.Thread(target=try_both)
-    thread.start()
-    thread.join()
-    return all(free)
+    """Whether no thread holds a lock of a stream."""
+    return all_free(stream.lock, stream.reports.lock)
 
 
 @pytest.mark.parametrize("chip", ["ascend910b1"])
@@ -74,8 +49,8 @@ def test_the_last_task_before_the_ids_start_again(open_machine: OpenMachine, chi
         ring.next_id, ring.flips = NO_TASK - 1, 0
 
     before_the_last()
-    assert everywhere(lambda: stream.record(event), check) >= 2
-    assert everywhere(lambda: stream.submit(Nop()), check) >= 7
+    assert Interrupter(*SENDING).everywhere(lambda: stream.record(event), check, MOST_PLACES) >= 2
+    assert Interrupter(*SENDING).everywhere(lambda: stream.submit(Nop()), check, MOST_PLACES) >= 7
 
 
 @pytest.mark.parametrize("submitted", [0, 63], ids=["plain", "with reclaim"])
@@ -105,7 +80,7 @@ def test_a_launch(device: Device, stream: Stream, make_kernel: MakeKernel, submi
             stream.submit(Nop())
         stream.synchronize(10_000)
 
-    places = everywhere(lambda: launch(7), check)
+    places = Interrupter(*SENDING).everywhere(lambda: launch(7), check, MOST_PLACES)
     assert places >= (7 if compiled.extension is None else 2)  # a compiled launch is left in the driver alone
     # Between two calls of the launcher a block belongs to nobody. The pool has it again when the device is closed.
     assert lost <= 8, lost
@@ -131,7 +106,9 @@ def test_a_task_of_the_general_path(device: Device, stream: Stream, submitted: i
         stream.synchronize(10_000)
 
     told: dict[int, int] = {}
-    places = everywhere(lambda: stream.submit(Nop(), finished=lambda: finished.append("once")), check)
+    places = Interrupter(*SENDING).everywhere(
+        lambda: stream.submit(Nop(), finished=lambda: finished.append("once")), check, MOST_PLACES
+    )
     assert places >= 10
     never = [place for place, times in told.items() if not times]
     assert never == list(range(len(never)))  # there the call has not begun

@@ -160,9 +160,9 @@ def _writer(kind: str) -> Callable[[int, Any], None]:
 
     def write(address: int, value: Any) -> None:
         if isinstance(value, str):
-            value = _lasting(value.encode())
+            value = lasting(value.encode())
         elif isinstance(value, (list, tuple)):  # enumerators, in an array that stays ours
-            value = _lasting(b"".join(number.to_bytes(4, "little", signed=True) for number in value))
+            value = lasting(b"".join(number.to_bytes(4, "little", signed=True) for number in value))
         elif callable(value):
             value = value.address
         target.from_address(address).value = value or 0
@@ -171,7 +171,7 @@ def _writer(kind: str) -> Callable[[int, Any], None]:
 
 
 @cache
-def _lasting(data: bytes) -> int:
+def lasting(data: bytes) -> int:
     """Return the address of bytes that stay as long as the process; equal ones are there once."""
     buffer = ctypes.create_string_buffer(data)
     _kept.append(buffer)
@@ -183,7 +183,7 @@ def _answer(result: str) -> Callable[[Any], int]:
     if result == "float":
         return lambda value: int.from_bytes(struct.pack("<f", value), "little")
     if result in ("const char*", "char*"):
-        return lambda value: _lasting(value.encode()) if isinstance(value, str) else 0
+        return lambda value: lasting(value.encode()) if isinstance(value, str) else 0
     return lambda value: int(value or 0)
 
 
@@ -227,7 +227,7 @@ class CallbackFunction:
 
 def _word(value: Any) -> int:
     if isinstance(value, str):
-        return _lasting(value.encode())
+        return lasting(value.encode())
     return 0 if value is None else int(value)
 
 

@@ -94,20 +94,16 @@ def _no_version(words: Words) -> int:
 
 def _soc_name(words: Words) -> int:
     """Return the SoC's name. torch_npu asks first of all, and takes it unseen: without one the program ends here."""
+    from runtime.capi.shim.bridge import lasting
+
     acl = process()
     name = acl.call("aclrtGetSocName")
     if isinstance(name, str) and name:
-        return ctypes.cast(_text(name), ctypes.c_void_p).value or 0
+        return lasting(name.encode())
     why = acl.call("aclGetRecentErrMsg")
     print(f"npuhal: there is no machine for torch_npu, NPUHAL_URL is {os.environ.get(URL_VARIABLE, 'not set')}: {why}\n"
           f"npuhal: one without a card is NPUHAL_URL={DEFAULT_URL}", file=sys.stderr, flush=True)  # fmt: skip
     os._exit(1)
-
-
-@cache
-def _text(text: str) -> ctypes.c_char_p:
-    """Return text that C reads for as long as the process lives."""
-    return ctypes.c_char_p(text.encode())
 
 
 def _device(words: Words) -> int:

@@ -141,6 +141,11 @@ def _shown(y: Tensor, running: Tensor | None) -> Tensor:
     return y if running is None else y * running
 
 
+def _side_by_side(states: Sequence[Tensor], running: Tensor | None) -> Tensor:
+    """Return the outputs of a layer, given the states of its directions."""
+    return torch.cat([_shown(each, running) for each in states], -1)
+
+
 def lstm(x: Tensor, params: list[Tensor], hx: list[Tensor], sizes: Tensor | None, biases: int, layers: int,
          train: int, both: int, batch_first: int) -> tuple[Any, ...]:
     """Return output, last h and c, and for each direction of each layer what the gradient needs."""
@@ -149,10 +154,10 @@ def lstm(x: Tensor, params: list[Tensor], hx: list[Tensor], sizes: Tensor | None
     made: list[list[Tensor]] = []
     for layer, back, (w_ih, w_hh, b_ih, b_hh) in _each(params, biases, layers, both):
         if layer and not back:
-            x = torch.cat([_shown(each[4], running) for each in made[-1 - bool(both) :]], -1)
+            x = _side_by_side([each[4] for each in made[-1 - bool(both) :]], running)
         at = len(made)
         made.append(lstm_steps(x, w_ih, w_hh, b_ih + b_hh if biases else None, hx[0][at], hx[1][at], running, back))
-    y = torch.cat([_shown(each[4], running) for each in made[-1 - bool(both) :]], -1)
+    y = _side_by_side([each[4] for each in made[-1 - bool(both) :]], running)
     ends = [0 if both and at % 2 else -1 for at in range(len(made))]
     h, c = (torch.stack([each[part][end] for each, end in zip(made, ends, strict=True)]) for part in (4, 5))
     kept: Any = [list(part) for part in zip(*made, strict=True)]
@@ -172,9 +177,7 @@ def lstm_backward(x: Tensor, hx: list[Tensor], params: list[Tensor], dy: Tensor 
     made: list[Any] = [None] * len(rows)
     slope = None if dy is None else _inputs(dy, sizes, batch_first)
     for layer in reversed(range(layers)):
-        below = x if not layer else torch.cat(
-            [_shown(kept[4][at], running) for at in range((layer - 1) * ways, layer * ways)], -1
-        )  # fmt: skip
+        below = _side_by_side(kept[4][(layer - 1) * ways : layer * ways], running) if layer else x
         parts = [None] * ways if slope is None else slope.chunk(ways, -1)
         for at in range(layer * ways, (layer + 1) * ways):
             _, back, (w_ih, w_hh, *_) = rows[at]
@@ -197,9 +200,9 @@ def gru(x: Tensor, params: list[Tensor], hx: Tensor, sizes: Tensor | None, biase
     made: list[list[Tensor]] = []
     for layer, back, (w_ih, w_hh, b_ih, b_hh) in _each(params, biases, layers, both):
         if layer and not back:
-            x = torch.cat([_shown(each[4], running) for each in made[-1 - bool(both) :]], -1)
+            x = _side_by_side([each[4] for each in made[-1 - bool(both) :]], running)
         made.append(gru_steps(x, w_ih, w_hh, b_ih, b_hh, hx[len(made)], running, back))
-    y = torch.cat([_shown(each[4], running) for each in made[-1 - bool(both) :]], -1)
+    y = _side_by_side([each[4] for each in made[-1 - bool(both) :]], running)
     h = torch.stack([each[4][0 if both and at % 2 else -1] for at, each in enumerate(made)])
     kept: Any = [list(part) for part in zip(*made, strict=True)] if train else [[]] * 5
     return _outputs(y, sizes, batch_first), h, *kept
@@ -214,9 +217,7 @@ def gru_backward(x: Tensor, params: list[Tensor], hx: Tensor, dy: Tensor, dh: Te
     made: list[Any] = [None] * len(rows)
     slope = _inputs(dy, sizes, batch_first)
     for layer in reversed(range(layers)):
-        below = x if not layer else torch.cat(
-            [_shown(kept[4][at], running) for at in range((layer - 1) * ways, layer * ways)], -1
-        )  # fmt: skip
+        below = _side_by_side(kept[4][(layer - 1) * ways : layer * ways], running) if layer else x
         parts = slope.chunk(ways, -1)
         for at in range(layer * ways, (layer + 1) * ways):
             _, back, (w_ih, w_hh, *_) = rows[at]

@@ -17,8 +17,17 @@ from runtime.capi.aclrt.compiling import compiled
 from runtime.capi.aclrt.kinds import Parameter, parameter
 
 if TYPE_CHECKING:
+    from typing import Protocol
+
     from runtime.capi.aclrt.state import Acl
     from runtime.core.stream.stream import Stream
+
+    class Handled(Protocol):
+        """What the C API knows by a number."""
+
+        @property
+        def handle(self) -> int:
+            """The number."""
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Kind = TypeVar("Kind")
@@ -205,6 +214,11 @@ def need_rt(call: str, **given: object) -> None:
 def handle_of(acl: Acl, handle: int | None, kind: type[Any]) -> Any:
     """Return the live object of a handle; a dead or foreign one is 107017 with EE1017."""
     return acl.runtime.handles.get(handle or 0, kind)
+
+
+def kept(acl: Acl, made: Handled) -> int:
+    """Return the handle of what was made for a program, which has it until it gives the handle back."""
+    return acl.runtime.handles.keep(made.handle)  # `made` is alive until then: the handle alone holds nothing
 
 
 def object_of(acl: Acl, call: str, kind: type[Kind], **handle: int | None) -> Kind:

@@ -7,7 +7,7 @@ import ctypes
 from chips.programs.stream import Condition as Comparison
 from runtime import errors
 from runtime.capi.aclrt.checks import live, null, one_of, own, own_model, refuse, reserved
-from runtime.capi.aclrt.entry import Out, entry, handle_of, own_stream_of
+from runtime.capi.aclrt.entry import Out, entry, handle_of, kept, own_stream_of
 from runtime.capi.aclrt.kinds import U32, Address, CondTaskParams, Enum, Handle
 from runtime.capi.aclrt.state import Acl
 from runtime.core.stream.stream import Stream
@@ -100,8 +100,7 @@ def aclmdlRICondHandleCreate(
     call = "aclmdlRICondHandleCreate"
     graph = handle_of(acl, modelRI, Graph)
     assigned = _chosen(call, "flag", flag, (0, _ASSIGN_DEFAULT)) == _ASSIGN_DEFAULT
-    made = ConditionHandle(graph, defaultLaunchValue, assigned=assigned)
-    handle.value = acl.runtime.handles.keep(made.handle)
+    handle.value = kept(acl, ConditionHandle(graph, defaultLaunchValue, assigned=assigned))
 
 
 @entry(null("handle", "ptr"))
@@ -129,5 +128,5 @@ def aclmdlRIAddCondTask(acl: Acl, params: CondTaskParams, stream: Handle, flags:
     made = Condition(
         target, handle_of(acl, params.handle, ConditionHandle), ConditionKind(params.type), params.size
     )
-    handles = b"".join(acl.runtime.handles.keep(branch.handle).to_bytes(8, "little") for branch in made.branches)
+    handles = b"".join(kept(acl, branch).to_bytes(8, "little") for branch in made.branches)
     caller.write(params.modelRIArray, handles, len(handles))

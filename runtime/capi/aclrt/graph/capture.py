@@ -6,7 +6,7 @@ import ctypes
 
 from runtime import errors
 from runtime.capi.aclrt.checks import live, null, one_of, own, refuse, unbound, uncaptured
-from runtime.capi.aclrt.entry import Out, entry, handle_of
+from runtime.capi.aclrt.entry import Out, entry, handle_of, kept
 from runtime.capi.aclrt.kinds import Address, Enum, Handle
 from runtime.capi.aclrt.state import Acl
 from runtime.core.stream.stream import Stream
@@ -56,7 +56,7 @@ def aclmdlRICaptureEnd(acl: Acl, stream: Stream, modelRI: Out[Handle] | None) ->
         modelRI.value = None  # what a capture that fails here gives
     made = graph.end(stream)
     if modelRI is not None:
-        modelRI.value = acl.runtime.handles.keep(made.handle)
+        modelRI.value = kept(acl, made)
 
 
 @entry(
@@ -70,7 +70,7 @@ def aclmdlRICaptureGetInfo(acl: Acl, stream: Handle, status: Out[Enum] | None, m
     if status is not None:
         status.value = int(state)
     if modelRI is not None and found is not None:
-        modelRI.value = acl.runtime.handles.keep(found.handle)
+        modelRI.value = kept(acl, found)
 
 
 @entry(null("mode"))

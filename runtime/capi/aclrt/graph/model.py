@@ -20,7 +20,7 @@ from runtime.capi.aclrt.checks import (
     uncaptured,
     zero,
 )
-from runtime.capi.aclrt.entry import Out, entry, handle_of, own_stream_of
+from runtime.capi.aclrt.entry import Out, entry, handle_of, kept, own_stream_of
 from runtime.capi.aclrt.kinds import I32, U32, Address, Callback, Handle, Text
 from runtime.capi.aclrt.state import Acl
 from runtime.core.stream.stream import Stream, StreamFlag
@@ -64,8 +64,7 @@ def _create(acl: Acl, call: str, out: Out[int], flag: int) -> None:
             "ACL_ERROR_RT_PARAM_INVALID", f"{call}: flag is {flag}; it must be 0", ee="EE1003",
             params=(call, flag, "flag", 0), hint="pass 0",
         )
-    made = Model(acl.runtime.current_context())
-    out.value = acl.runtime.handles.keep(made.handle)
+    out.value = kept(acl, Model(acl.runtime.current_context()))
 
 
 @entry(

@@ -11,7 +11,7 @@ from pathlib import Path
 from chips.tasks import CoreKernel, MemWaitValue, MemWriteValue, WriteValue
 from runtime import errors
 from runtime.capi.aclrt.checks import context, live, null, null_rt, own, own_model, refuse, succeed, unbound, uncaptured
-from runtime.capi.aclrt.entry import Out, entry, handle_of, need_rt
+from runtime.capi.aclrt.entry import Out, entry, handle_of, kept, need_rt
 from runtime.capi.aclrt.graph.model import model_of
 from runtime.capi.aclrt.kernel.binary import function_of
 from runtime.capi.aclrt.kernel.launch import launch_options
@@ -57,7 +57,7 @@ def aclmdlRICaptureTaskGrpBegin(acl: Acl, stream: Stream) -> None:
 def aclmdlRICaptureTaskGrpEnd(acl: Acl, stream: Stream, handle: Out[Handle]) -> None:
     """End a task group and give its handle, NULL after an error."""
     handle.value = None
-    handle.value = acl.runtime.handles.keep(graph.end_group(stream).handle)
+    handle.value = kept(acl, graph.end_group(stream))
 
 
 @entry(

@@ -15,6 +15,7 @@ from runtime.capi.aclrt.layouts import LIST, MALLOC_ATTRIBUTE
 from runtime.capi.aclrt.state import Acl
 from runtime.core.stream.stream import Stream
 from runtime.driver.memory import MemoryDriver
+from runtime.driver.vmm import VirtualDriver
 from runtime.launch.copy.cmo import queue_cache
 from runtime.memory import caller
 from runtime.memory.information import space
@@ -36,6 +37,13 @@ def device_of(acl: Acl) -> DeviceMemory:
     device = acl.runtime.current_context().device
     assert isinstance(device, DeviceMemory)
     return device
+
+
+def virtual_driver(acl: Acl) -> VirtualDriver:
+    """Return the driver of the thread's device; without a context that of the first one, as these calls need none."""
+    if acl.runtime.find_context() is None:
+        return VirtualDriver(acl.runtime.hal, 0, acl.runtime.virtual_memory)
+    return device_of(acl).virtual
 
 
 def need_size(call: str, size: int, name: str = "size") -> int:

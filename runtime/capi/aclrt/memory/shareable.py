@@ -12,7 +12,7 @@ from runtime.api.memory import DeviceMemory
 from runtime.capi.aclrt.checks import context, null, one_of, refuse, visible, zero
 from runtime.capi.aclrt.entry import Out, entry
 from runtime.capi.aclrt.kinds import I32, U64, Address, Enum, Handle, Size
-from runtime.capi.aclrt.memory.allocation import device_of
+from runtime.capi.aclrt.memory.allocation import device_of, virtual_driver
 from runtime.capi.aclrt.state import Acl
 from runtime.driver.p2p import PeerDriver
 from runtime.driver.vmm import VirtualDriver
@@ -24,14 +24,6 @@ _SERVER, _FABRIC = 1, 2
 """aclrtMemSharedHandleType."""
 _FABRIC_BYTES = 128
 """aclrtMemFabricHandle."""
-
-
-def _driver(acl: Acl) -> VirtualDriver:
-    """Return the driver of the thread's device; without a context that of the first one, as these calls need none."""
-    context = acl.runtime.find_context()
-    if context is None:
-        return VirtualDriver(acl.runtime.hal, 0, acl.runtime.virtual_memory)
-    return device_of(acl).virtual
 
 
 # -- numbers -------------------------------------------------------------------------------------------------------
@@ -46,7 +38,7 @@ def aclrtMemExportToShareableHandle(
 ) -> None:
     """Return the number under which other processes import a handle; flag 1 needs no list of them."""
     call = "aclrtMemExportToShareableHandle"
-    shareableHandle.value = _driver(acl).export(handle, anybody=_check_flags(call, flags))
+    shareableHandle.value = virtual_driver(acl).export(handle, anybody=_check_flags(call, flags))
 
 
 @entry(null("handle"), visible("deviceId"), waits_for_snapshot=True)
@@ -68,7 +60,7 @@ def aclrtMemImportFromShareableHandle(acl: Acl, shareableHandle: U64, deviceId: 
 def aclrtMemSetPidToShareableHandle(acl: Acl, shareableHandle: U64, pid: Address, pidNum: Size) -> None:
     """Let processes import a shared handle; pids are bare tgids."""
     count = pidNum
-    _driver(acl).allow(shareableHandle, list(caller.array(ctypes.c_int32, count, pid)))
+    virtual_driver(acl).allow(shareableHandle, list(caller.array(ctypes.c_int32, count, pid)))
 
 
 def _check_flags(call: str, flags: int) -> bool:
@@ -100,7 +92,7 @@ def aclrtMemExportToShareableHandleV2(
     """Write a handle's number (shareType 1, 8 bytes) or fabric handle (2, 128 bytes) to `shareableHandle`."""
     call = "aclrtMemExportToShareableHandleV2"
     fabric, anybody = _is_fabric(call, shareType), _check_flags(call, flags)
-    driver = _driver(acl)
+    driver = virtual_driver(acl)
     if fabric:
         block = driver.export_fabric(handle, anybody=anybody)
     else:
@@ -134,7 +126,7 @@ def aclrtMemSetPidToShareableHandleV2(
     """Let processes import a shared handle of either kind; pids are bare tgids."""
     call = "aclrtMemSetPidToShareableHandleV2"
     count = pidNum
-    fabric, driver = _is_fabric(call, shareType), _driver(acl)
+    fabric, driver = _is_fabric(call, shareType), virtual_driver(acl)
     block = _block(shareableHandle, fabric)
     number = driver.fabric_number(block)[1] if fabric else int.from_bytes(block, "little")
     driver.allow(number, list(caller.array(ctypes.c_int32, count, pid)))

@@ -10,10 +10,10 @@ from runtime.capi.aclrt.checks import null, null_rt, one_of, refuse, succeed, ze
 from runtime.capi.aclrt.entry import Out, entry
 from runtime.capi.aclrt.kinds import U32, U64, Address, Enum, Handle, Size
 from runtime.capi.aclrt.layouts import PHYSICAL_PROPERTIES
-from runtime.capi.aclrt.memory.allocation import device_of
+from runtime.capi.aclrt.memory.allocation import device_of, virtual_driver
 from runtime.capi.aclrt.state import Acl
 from runtime.driver.memory import MemoryDriver
-from runtime.driver.vmm import PhysicalKind, VirtualDriver
+from runtime.driver.vmm import PhysicalKind
 from runtime.memory import caller
 from runtime.memory.information import attribute_of, physical_kind
 from runtime.memory.virtual import map_again
@@ -25,14 +25,6 @@ _LOCATION = struct.Struct("<II")
 _HOST, _DEVICE, _NUMA = 0, 1, 4
 _HANDLE_NONE = 0
 _LAST_LINK = 3
-
-
-def _driver(acl: Acl) -> VirtualDriver:
-    """Return the driver of the thread's device; without a context that of the first one, as these calls need none."""
-    context = acl.runtime.find_context()
-    if context is None:
-        return VirtualDriver(acl.runtime.hal, 0, acl.runtime.virtual_memory)
-    return device_of(acl).virtual
 
 
 def _zero(call: str, **given: int | None) -> None:
@@ -74,13 +66,13 @@ def _reserve(
         raise errors.fault(
             "ACL_ERROR_RT_PARAM_INVALID", f"{call}: alignment is {alignment}; it must be 0", hint="pass 0",
         )
-    virPtr.value = _driver(acl).reserve(size, expectPtr, flags)
+    virPtr.value = virtual_driver(acl).reserve(size, expectPtr, flags)
 
 
 @entry(null("virPtr"), waits_for_snapshot=True)
 def aclrtReleaseMemAddress(acl: Acl, virPtr: Address) -> None:
     """Give reserved addresses back."""
-    _driver(acl).release(virPtr)
+    virtual_driver(acl).release(virPtr)
 
 
 # -- physical memory -----------------------------------------------------------------------------------------------
@@ -115,7 +107,7 @@ def aclrtMallocPhysical(acl: Acl, handle: Out[Handle], size: Size, prop: Address
             text = f"{call}: the driver has no memory of a NUMA node of the host"
             raise errors.fault("ACL_ERROR_RT_FEATURE_NOT_SUPPORT", text, hint="use location.type 0, host memory")
         acl.runtime.current_context()
-    handle.value = _driver(acl).create(size, kind)
+    handle.value = virtual_driver(acl).create(size, kind)
 
 
 def _kind(acl: Acl, call: str, prop: int) -> PhysicalKind:
@@ -130,26 +122,26 @@ def _kind(acl: Acl, call: str, prop: int) -> PhysicalKind:
 @entry(null("handle"), waits_for_snapshot=True)
 def aclrtFreePhysical(acl: Acl, handle: Handle) -> None:
     """Give a handle up; the memory goes with its last mapping."""
-    _driver(acl).destroy(handle)
+    virtual_driver(acl).destroy(handle)
 
 
 @entry(null("prop", "granularity"), *_ATTRIBUTES)
 def aclrtMemGetAllocationGranularity(acl: Acl, prop: Address, option: Enum, granularity: Out[Size]) -> None:
     """Return what sizes must be a multiple of: 0 at least, 1 as recommended."""
     kind = _kind(acl, "aclrtMemGetAllocationGranularity", prop)
-    granularity.value = _driver(acl).granularity(kind, option)
+    granularity.value = virtual_driver(acl).granularity(kind, option)
 
 
 @entry(null("virPtr", "handle"))
 def aclrtMemRetainAllocationHandle(acl: Acl, virPtr: Address, handle: Out[Handle]) -> None:
     """Return the handle behind a mapped address; it must be freed as well."""
-    handle.value = _driver(acl).retain(virPtr)
+    handle.value = virtual_driver(acl).retain(virPtr)
 
 
 @entry(null("handle", "prop"))
 def aclrtMemGetAllocationPropertiesFromHandle(acl: Acl, handle: Handle, prop: Address) -> None:
     """Write what the memory of a handle was made as."""
-    kind = _driver(acl).kind_of(handle)
+    kind = virtual_driver(acl).kind_of(handle)
     ids = acl.runtime.visible.ids
     number = ids.index(kind.owner) if kind.side == c.MEM_DEV_SIDE and kind.owner in ids else kind.owner
     data = PHYSICAL_PROPERTIES.pack(_HANDLE_NONE, 0, attribute_of(kind), number, int(kind.side == c.MEM_DEV_SIDE), 0)
@@ -164,13 +156,13 @@ def aclrtMapMem(acl: Acl, virPtr: Address, size: Size, offset: Size, handle: Han
     """Map physical memory as a whole at reserved addresses."""
     call = "aclrtMapMem"
     _zero(call, offset=offset, flags=flags)
-    _driver(acl).map(virPtr, size, handle)
+    virtual_driver(acl).map(virPtr, size, handle)
 
 
 @entry(null("virPtr"), waits_for_snapshot=True)
 def aclrtUnmapMem(acl: Acl, virPtr: Address) -> None:
     """Undo aclrtMapMem."""
-    _driver(acl).unmap(virPtr)
+    virtual_driver(acl).unmap(virPtr)
 
 
 @entry(succeed("not size or not count"), null_rt("virPtr", "desc"))
@@ -182,7 +174,7 @@ def aclrtMemSetAccess(acl: Acl, virPtr: Address, size: Size, desc: Address, coun
         if kind == _DEVICE:
             number = acl.runtime.visible.ids[acl.runtime.slot(number, call).index]
         grants.append((flags, c.MEM_DEV_SIDE if kind == _DEVICE else c.MEM_HOST_SIDE, number))
-    _driver(acl).set_access(virPtr, size, grants)
+    virtual_driver(acl).set_access(virPtr, size, grants)
 
 
 @entry(null("virPtr", "location", "flag"))
@@ -192,7 +184,7 @@ def aclrtMemGetAccess(acl: Acl, virPtr: Address, location: Address, flag: Out[U6
     number, kind = _LOCATION.unpack(caller.read(location, _LOCATION.size))
     if kind == _DEVICE:
         number = acl.runtime.visible.ids[acl.runtime.slot(number, call).index]
-    flag.value = _driver(acl).access(virPtr, c.MEM_DEV_SIDE if kind == _DEVICE else c.MEM_HOST_SIDE, number)
+    flag.value = virtual_driver(acl).access(virPtr, c.MEM_DEV_SIDE if kind == _DEVICE else c.MEM_HOST_SIDE, number)
 
 
 @entry(null("virPtr", "handle"), zero("size"), refuse("flags", "flags", "0"), waits_for_snapshot=True)
@@ -218,7 +210,7 @@ def aclrtMemMapSetLink(acl: Acl, handle: Handle, adviceLink: Enum) -> None:
             "ACL_ERROR_RT_PARAM_INVALID", f"{call}: adviceLink is {adviceLink}; 0 to {_LAST_LINK} exist", ee="EE1003",
             params=(call, adviceLink, "adviceLink", f"[0, {_LAST_LINK}]"),
         )
-    _driver(acl).set_link(handle, adviceLink)
+    virtual_driver(acl).set_link(handle, adviceLink)
 
 
 @entry(
@@ -230,7 +222,7 @@ def aclrtMemMapSelectedLink(acl: Acl, virPtrDst: Address, size: Size, virPtrSrc:
     call = "aclrtMemMapSelectedLink"
     if not 0 <= linkIdx <= 1:
         raise _refused(call, "linkIdx", linkIdx, "0 and 1 exist")
-    map_again(_driver(acl), device_of(acl).memory, virPtrDst, size, virPtrSrc, linkIdx)
+    map_again(virtual_driver(acl), device_of(acl).memory, virPtrDst, size, virPtrSrc, linkIdx)
 
 
 def _refused(call: str, name: str, value: int, why: str) -> errors.RuntimeFault:

@@ -21,7 +21,7 @@ from runtime.capi.aclrt.checks import (
     uncaptured,
     zero,
 )
-from runtime.capi.aclrt.entry import Out, entry, handle_of, need, own_stream_of, stream_of
+from runtime.capi.aclrt.entry import Out, entry, handle_of, kept, need, own_stream_of, stream_of
 from runtime.capi.aclrt.kinds import I32, U32, U64, Address, Enum, Handle
 from runtime.capi.aclrt.layouts import STREAM_VALUE
 from runtime.capi.aclrt.state import Acl
@@ -113,8 +113,7 @@ def rtStreamCreateByGrp(acl: Acl, stm: Out[Handle], priority: I32, flags: U32, g
 def _create(acl: Acl, call: str, stream: Out[int], priority: int, flags: int, group: DvppGroup | None = None) -> None:
     need(call, stream=stream)
     context = acl.runtime.current_context()
-    made = context.create_stream(priority=priority, flags=flags, group=group)
-    stream.value = acl.runtime.handles.keep(made.handle)
+    stream.value = kept(acl, context.create_stream(priority=priority, flags=flags, group=group))
 
 
 @entry(null("stream"), live("stream", Stream), uncaptured("stream"), own("stream"), waits_for_snapshot=True)

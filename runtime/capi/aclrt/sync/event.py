@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from runtime import errors
 from runtime.capi.aclrt.checks import context, live, null, null_rt, one_of, own, refuse, zero
-from runtime.capi.aclrt.entry import Out, entry, handle_of, need, object_of, own_stream_of
+from runtime.capi.aclrt.entry import Out, entry, handle_of, kept, need, object_of, own_stream_of
 from runtime.capi.aclrt.kinds import F32, I32, U32, U64, Address, Enum, Handle, IpcEventHandle
 from runtime.capi.aclrt.state import Acl
 from runtime.core.stream.stream import Stream
@@ -25,8 +25,7 @@ def _create(acl: Acl, call: str, event: Out[int], flags: int, *, renewed: bool) 
     need(call, event=event)
     context = acl.runtime.current_context()
     checked = check_flags(flags, renewed=renewed, call=call)
-    made = Event(context.device, checked, renewed=renewed)
-    event.value = acl.runtime.handles.keep(made.handle)
+    event.value = kept(acl, Event(context.device, checked, renewed=renewed))
 
 
 @entry(null("event"), context(), waits_for_snapshot=True)
@@ -290,5 +289,4 @@ def aclrtIpcOpenEventHandle(acl: Acl, handle: IpcEventHandle, event: Out[Handle]
     """Open an event of another process by its 64 bytes."""
     name = caller.read(handle, _IPC_HANDLE_BYTES).rstrip(b"\0")
     device = acl.runtime.current_context().device
-    made = Event(device, EventFlag.IPC, shared=name)
-    event.value = acl.runtime.handles.keep(made.handle)
+    event.value = kept(acl, Event(device, EventFlag.IPC, shared=name))

@@ -7,7 +7,7 @@ import struct
 
 from runtime import errors
 from runtime.capi.aclrt.checks import WORD, above_zero, context, live, null, null_rt, own, refuse, zero
-from runtime.capi.aclrt.entry import Out, entry, handle_of, need, need_rt, own_stream_of
+from runtime.capi.aclrt.entry import Out, entry, handle_of, kept, need, need_rt, own_stream_of
 from runtime.capi.aclrt.kinds import U32, U64, Address, Handle, Size, Text
 from runtime.capi.aclrt.memory.ipc import server_pids
 from runtime.capi.aclrt.state import Acl
@@ -50,8 +50,7 @@ def aclrtCreateNotify(acl: Acl, notify: Out[Handle], flag: U64) -> None:
     """Make a notify."""
     _check_flags("aclrtCreateNotify", flag, _CREATE_FLAGS)
     _need_context(acl, "aclrtCreateNotify")
-    made = Notify(acl.runtime.current_context().device, device_only=flag == _DEVICE_ONLY)
-    notify.value = acl.runtime.handles.keep(made.handle)
+    notify.value = kept(acl, Notify(acl.runtime.current_context().device, device_only=flag == _DEVICE_ONLY))
 
 
 def _notify(acl: Acl, call: str, notify: int) -> Notify:
@@ -142,8 +141,7 @@ def aclrtNotifyImportByKey(acl: Acl, notify: Out[Handle], key: Text, flags: U64)
         )
     device = acl.runtime.current_context().device
     try:
-        made = Notify(device, name)
-        notify.value = acl.runtime.handles.keep(made.handle)
+        notify.value = kept(acl, Notify(device, name))
     except errors.RuntimeFault as cause:
         raise errors.fault(
             "ACL_ERROR_RT_PARAM_INVALID", f"{call}: key {name!r} cannot be opened: {cause.message}",
@@ -185,8 +183,7 @@ def aclrtCntNotifyCreate(acl: Acl, cntNotify: Out[Handle], flag: U64) -> None:
     """Make a count-notify; only STARS v2 has them."""
     device = acl.runtime.current_context().device
     _check_flags("aclrtCntNotifyCreate", flag, _CREATE_FLAGS)
-    made = CountNotify(device)
-    cntNotify.value = acl.runtime.handles.keep(made.handle)
+    cntNotify.value = kept(acl, CountNotify(device))
 
 
 def _count_notify(acl: Acl, call: str, handle: int) -> CountNotify:

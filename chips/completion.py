@@ -146,6 +146,56 @@ def pack_logic_cqe(cqe: Cqe) -> bytes:
     )
 
 
+# -- what is said of commands (chips without STARS) --------------------------------------------------------------------
+
+STATUS_ROW = struct.Struct("<8I")
+"""Row of a stream in the table that scheduler and host share (struct rtShmQuery_t): last task, code and task of the
+first failure, code and task of the last one, what there is to say about each, `STATUS_VALID`."""
+STATUS_VALID = 0x5A5A5A5A
+TASK_REPORT = struct.Struct("<HHIHH")
+"""Report of a task (struct tagTsTaskReportMsg): parts, kind and low bits of the stream; task; payload; SQ; head and
+high bit of the stream."""
+_LOGIC_REPORT = struct.Struct("<HHHBxII")
+_WHOLE_REPORT = 0b1010  # begin (SOP) and end (EOP)
+_FIRST_PART, _LAST_PART = 1, 4
+_PARTS_BITS, _LOW_BITS, _HIGH_BIT = 6, 10, 0x4000
+_SQ_MASK, _HEAD_MASK = 0x1FF, 0x3FFF
+
+
+class TaskReport(NamedTuple):
+    """What a report says of where it belongs: the parts of one task's report come one behind the other."""
+
+    stream_id: int
+    task_id: int
+    first: bool
+    last: bool
+
+
+def split_task_report(raw: bytes) -> TaskReport:
+    """Read where a task report of 12 bytes belongs."""
+    start, task_id, _, _, end = TASK_REPORT.unpack(raw)
+    stream_id = start >> _PARTS_BITS & (1 << _LOW_BITS) - 1 | bool(end & _HIGH_BIT) << _LOW_BITS
+    return TaskReport(stream_id, task_id, bool(start & _FIRST_PART), bool(start & _LAST_PART))
+
+
+def pack_task_report(of: TaskReport, payload: int, sq_id: int, sq_head: int) -> bytes:
+    """Return the 12 bytes of a task report (what a scheduler writes)."""
+    parts = of.first * _FIRST_PART | of.last * _LAST_PART
+    return TASK_REPORT.pack(
+        parts | (of.stream_id & (1 << _LOW_BITS) - 1) << _PARTS_BITS, of.task_id, payload, sq_id & _SQ_MASK,
+        sq_head & _HEAD_MASK | (_HIGH_BIT if of.stream_id >> _LOW_BITS & 1 else 0),
+    )
+
+
+def pack_logic_report(
+    stream_id: int, task_id: int, kind: int, code: int = 0, payload: int = 0, cq_id: int = 0
+) -> bytes:
+    """Return the 16 bytes of a logic report (struct rtLogicReport_t: what a driver, or a stand-in for one, writes)."""
+    return _LOGIC_REPORT.pack(_WHOLE_REPORT | cq_id << 4 & 0xFFFF, stream_id, task_id, kind, code, payload)
+
+
+# -- what models and errors say ----------------------------------------------------------------------------------------
+
 _MODEL_RESULTS = {
     1: 0x91,  # MODEL_STREAM_EXE_FAILED
     2: 0x95,  # END_OF_SEQUENCE

@@ -125,7 +125,7 @@ _WHOLE_MESSAGE = 0b1010
 
 def callback_command(task: Task) -> int:
     """Hand a host function to the threads that wait for its CQ; a command names no event."""
-    fields, number = task.fields, int.from_bytes(task.raw[2:4], "little")
+    fields, number = task.fields, task.machine.executor.task_id(task)
     return _call(task, fields["cq_id"], fields["stream_id"], number, 0, fields["block"], fields["function"])
 
 

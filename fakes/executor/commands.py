@@ -8,17 +8,14 @@ Source: struct rtShmQuery_t and struct tagTsTaskReportMsg of the runtime's task.
 
 from __future__ import annotations
 
-import struct
 from typing import TYPE_CHECKING
 
-from chips.completion import Cqe
+from chips.completion import Cqe, pack_logic_report
 from chips.tasks import TaskType
 from chips.traits import CompletionKind
 from fakes.errors import MemoryFault, TaskFault
 from fakes.executor import error_ring
 from fakes.executor.executor import Executor
-from fakes.faults import Effect
-from fakes.schedule.scheduler import CONTROL_NS
 
 if TYPE_CHECKING:
     from fakes.executor.task import Task
@@ -27,8 +24,6 @@ if TYPE_CHECKING:
     from fakes.machine.queues import SubmissionQueue
 
 _VERSION_SHIFT = 12
-_LOGIC = struct.Struct("<HHHBxII")
-_WHOLE = 0b1010
 SUCCESS, TASK_ERROR, TSCH_VERSION, OVERFLOW = 0, 2, 4, 5
 """Kinds of logic reports."""
 _OVERFLOWS = {"kernel_aicore": 0x2F, "kernel_aivec": 0x33}
@@ -45,11 +40,6 @@ class CommandExecutor(Executor):
         self._shares_table = machine.chip.traits.completion is CompletionKind.STATUS_TABLE
         no_report = self.header.field("no_report").offset
         self._quiet_byte, self._quiet_bit = no_report // 8, 1 << no_report % 8
-        self._number = self.number.offset // 8
-
-    def task_id(self, task: Task) -> int:
-        """Return the id of a task."""
-        return int.from_bytes(task.raw[self._number : self._number + 2], "little")
 
     def _finish(self, task: Task, taken: int) -> None:
         super()._finish(task, taken)
@@ -61,18 +51,10 @@ class CommandExecutor(Executor):
     def _fail(self, task: Task, fault: TaskFault | MemoryFault) -> None:
         """Say that a task has failed; its queue goes on unless its stream stops at failures."""
         sq, device = task.sq, task.device
-        if task.start < 0:
-            task.occupy(CONTROL_NS)
-        error_type, code = Effect.EXCEPTION.value, 0
-        if isinstance(fault, TaskFault):
-            error_type, code = fault.error_type, fault.code
+        error_type, code = self._failing(task, fault)
         layout = self.layouts.get(task.layout)
         kind = TaskType.NOP if layout is None or not layout.task else TaskType[layout.task]
         code = code or self._commands.failure(error_type, kind)
-        self.machine.problem(f"{self.describe(task)} failed: {fault}")
-        if self.machine.checks is not None:
-            self.machine.checks.failed(task, fault)
-        sq.failure = fault
         task.detail = f"error {code:#x}"
         self._log(task)
         error_ring.report(task, error_type, code, sq.stream_id, self.task_id(task))
@@ -123,8 +105,8 @@ def logic_report(task: Task, kind: int, code: int = 0, payload: int = 0, cq_id: 
     device, sq = task.device, task.sq
     logic = device.bound.get(sq.stream_id) if cq_id is None else device.logic.get(cq_id)
     if logic is not None and not logic.freed:
-        task_id = int.from_bytes(task.raw[2:4], "little")
-        logic.put(_LOGIC.pack(_WHOLE | logic.cq_id << 4 & 0xFFFF, sq.stream_id, task_id, kind, code, payload))
+        task_id = task.machine.executor.task_id(task)
+        logic.put(pack_logic_report(sq.stream_id, task_id, kind, code, payload, logic.cq_id))
 
 
 def announce_version(task: Task) -> None:

@@ -16,7 +16,6 @@ from fakes.faults import Effect
 
 if TYPE_CHECKING:
     from fakes.executor.task import Task
-    from fakes.machine.queues import SubmissionQueue
 
 _COMMAND_STREAM_CLEAR, _COMMAND_NOTIFY_RESET = 0, 1
 _STEP_STOP = 0
@@ -72,22 +71,15 @@ def ring_buffer(task: Task) -> int:
 def device_message(task: Task) -> int:
     """The host asks what there is to say: about errors nothing (they are in the error ring), or which queues run."""
     fields, machine, device = task.fields, task.machine, task.device
-    kind = fields["kind"] if "kind" in fields else fields["message_type"]
+    kind, executor = fields["kind"] if "kind" in fields else fields["message_type"], machine.executor
     told = b"" if kind != _RUNNING_STREAMS else b"".join(
-        _STREAM.pack(sq.stream_id & 0xFFFF, _task_id(task, sq), sq.sq_id & 0xFFF, 1 << 14)
+        _STREAM.pack(sq.stream_id & 0xFFFF, executor.task_id(executor.decode(device, sq)), sq.sq_id & 0xFFF, 1 << 14)
         for sq in device.active.values() if sq is not task.sq
     )  # fmt: skip
     told = told[: max(fields["length"] - _MESSAGE.size, 0) // _STREAM.size * _STREAM.size]
     data = _MESSAGE.pack(_MESSAGE_MAGIC, machine.pid, _MESSAGE.size + len(told), 0) + told
     machine.memory.write(fields["addr"], data, "device message")
     return 1
-
-
-def _task_id(task: Task, sq: SubmissionQueue) -> int:
-    """Return the number of the task at the head of a queue."""
-    executor = task.machine.executor
-    fields = executor.header.decode(executor.decode(task.device, sq).raw[: executor.header.size])
-    return (fields["task_id"] if executor.stream_ids else fields["task_sn"]) & 0xFFFF
 
 
 def common_command(task: Task) -> int:

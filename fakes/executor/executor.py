@@ -324,15 +324,8 @@ class Executor:
     def _fail(self, task: Task, fault: TaskFault | MemoryFault) -> None:
         """Report a failed task and stop its queue, as the hardware does; the host moves on and enables it again."""
         sq = task.sq
-        if task.start < 0:
-            task.occupy(CONTROL_NS)
-        error_type, code = Effect.EXCEPTION.value, 0
-        if isinstance(fault, TaskFault):
-            error_type, code = fault.error_type, fault.code
-        self.machine.problem(f"{self.describe(task)} failed: {fault}")
-        if self.machine.checks is not None:
-            self.machine.checks.failed(task, fault)
-        sq.enabled, sq.failure = False, fault
+        error_type, code = self._failing(task, fault)
+        sq.enabled = False
         task.detail = f"error {error_type:#x}"
         self._log(task)
         inner = self._cqe(task, error_type, code)
@@ -353,6 +346,20 @@ class Executor:
         entry.end = task.end
         status = ModelStatus(number, sq.sq_id if self.names_queues else sq.stream_id)
         task.device.deliver(runner, self._cqe(entry, Effect.SOFTWARE.value, status.pack()))
+
+    def task_id(self, task: Task) -> int:
+        """Return the number of a task, as far as 16 bits say it."""
+        return int.from_bytes(task.raw[:8], "little") >> self.number.offset & 0xFFFF
+
+    def _failing(self, task: Task, fault: TaskFault | MemoryFault) -> tuple[int, int]:
+        """Note that a task has failed, and why; returns error type and code, 0 where the fault has none."""
+        if task.start < 0:
+            task.occupy(CONTROL_NS)
+        self.machine.problem(f"{self.describe(task)} failed: {fault}")
+        if self.machine.checks is not None:
+            self.machine.checks.failed(task, fault)
+        task.sq.failure = fault
+        return (fault.error_type, fault.code) if isinstance(fault, TaskFault) else (Effect.EXCEPTION.value, 0)
 
     def _cqe(self, task: Task, error_type: int, error_code: int) -> Cqe:
         fields, sq = self.header.decode(task.raw[:8]), task.sq

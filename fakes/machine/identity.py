@@ -113,19 +113,22 @@ def draw_page_size(seed: int) -> int:
 
 def window(card: Device, kind: int, number: int) -> tuple[int, int] | None:
     """Return address and bytes of the register of an id (res_addr_type); None where a kind has none."""
-    base = card.identity.rtsq_base
     if kind == c.RES_ADDR_TYPE_STARS_RTSQ:
-        return base + number * QUEUE_PAGE, QUEUE_PAGE
+        return card.identity.rtsq_base + number * QUEUE_PAGE, QUEUE_PAGE
     if kind in _NOTIFY_KINDS:
-        return base + _NOTIFIES + kind * _KIND_STRIDE + number * NOTIFY_BYTES, NOTIFY_BYTES
+        return _notifies_at(card, kind) + number * NOTIFY_BYTES, NOTIFY_BYTES
     return None
+
+
+def _notifies_at(card: Device, kind: int) -> int:
+    """Return the address of the register of notify 0 of a kind."""
+    return card.identity.rtsq_base + _NOTIFIES + kind * _KIND_STRIDE
 
 
 def notify_behind(cards: Iterable[Device], address: int) -> tuple[Device, int] | None:
     """Return the card and the number of the notify whose register lies at an address, if one does."""
     for card in cards:
-        first = card.identity.rtsq_base + _NOTIFIES + c.RES_ADDR_TYPE_STARS_NOTIFY_RECORD * _KIND_STRIDE
-        number, offset = divmod(address - first, NOTIFY_BYTES)
+        number, offset = divmod(address - _notifies_at(card, c.RES_ADDR_TYPE_STARS_NOTIFY_RECORD), NOTIFY_BYTES)
         if 0 <= number < card.ids["notify"].limit and not offset:
             return card, number
     return None

@@ -68,6 +68,9 @@ class Executor(Protocol):
     def stream_ids(self) -> bool:
         """Whether entries carry a stream and a task id, not a serial number."""
 
+    def task_id(self, task: Task) -> int:
+        """Return the number of a task, as far as 16 bits say it."""
+
     def registers(self, device: Device) -> Registers:
         """Return what condition programs of a card reach besides its memory."""
 

@@ -10,7 +10,15 @@ import struct
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from chips.completion import ERROR_BITS, Cqe, pack_logic_cqe
+from chips.completion import (
+    ERROR_BITS,
+    STATUS_ROW,
+    STATUS_VALID,
+    Cqe,
+    TaskReport,
+    pack_logic_cqe,
+    pack_task_report,
+)
 from fakes.errors import MemoryFault, TaskFault
 from fakes.machine.blocks import Allocation
 from fakes.machine.lent import Lent
@@ -20,12 +28,6 @@ if TYPE_CHECKING:
     from fakes.machine.memory import Memory
 
 SQE_BYTES = 64
-_ROW = struct.Struct("<8I")
-_VALID = 0x5A5A5A5A
-_REPORT = struct.Struct("<HHIHH")
-_FIRST, _LAST = 1, 4
-_STREAM_LOW, _STREAM_HIGH = 10, 0x4000
-_SQ, _HEAD = 0x1FF, 0x3FFF
 ANY_SQ = 0xFFFFFFFF
 WQE = struct.Struct("<8sQQ40x")
 """A work queue element of the fake, by which copies over UB are rung: a mark, where its chain of copies is kept, how
@@ -275,23 +277,20 @@ class CommandState:
 
     def write_row(self, stream_id: int, task_id: int, code: int = 0) -> None:
         """Write how far a stream is into the table (struct rtShmQuery_t), with the code of a task that has failed."""
-        at = stream_id * _ROW.size
-        if self.table is None or at + _ROW.size > self.table.size:
+        at, size = stream_id * STATUS_ROW.size, STATUS_ROW.size
+        if self.table is None or at + size > self.table.size:
             return
         pointer = self.table.pointer + at
-        _, first, first_task, last, last_task, said, last_said, _ = _ROW.unpack(ctypes.string_at(pointer, _ROW.size))
+        _, first, first_task, last, last_task, said, last_said, _ = STATUS_ROW.unpack(ctypes.string_at(pointer, size))
         if code:
             last, last_task, last_said = code, task_id, task_id << 16 | stream_id & 0xFFFF
             if not first:
                 first, first_task, said = last, last_task, last_said
-        row = _ROW.pack(task_id, first, first_task, last, last_task, said, last_said, _VALID)
-        ctypes.memmove(pointer, row, _ROW.size)
+        row = STATUS_ROW.pack(task_id, first, first_task, last, last_task, said, last_said, STATUS_VALID)
+        ctypes.memmove(pointer, row, size)
 
     def report(self, stream_id: int, task_id: int, sq_id: int, head: int, *payloads: int) -> None:
         """Report a task (struct tagTsTaskReportMsg), in as many parts as there are payloads."""
         for index, payload in enumerate(payloads):
-            parts = (_FIRST if not index else 0) | (_LAST if index == len(payloads) - 1 else 0)
-            self.reports.append(_REPORT.pack(
-                parts | (stream_id & (1 << _STREAM_LOW) - 1) << 6, task_id, payload, sq_id & _SQ,
-                head & _HEAD | (_STREAM_HIGH if stream_id >> _STREAM_LOW & 1 else 0),
-            ))  # fmt: skip
+            part = TaskReport(stream_id, task_id, first=not index, last=index == len(payloads) - 1)
+            self.reports.append(pack_task_report(part, payload, sq_id, head))

@@ -63,25 +63,30 @@ class CallbackCalls(Chapter):
         device = self.device(devid)
         if device is None or in_ is None or out is None:
             return c.DRV_ERROR_INVALID_VALUE
-        reports = in_.type == c.DRV_NORMAL_TYPE and self._reports
-        if not reports and in_.cqId not in device.callback_groups:
+        if in_.type == c.DRV_NORMAL_TYPE and self._reports:
+            return self._lend_reports(device, out)
+        if in_.cqId not in device.callback_groups:
             return c.DRV_ERROR_INVALID_VALUE
-        waiting = list(device.commands.reports)[:_MOST_REPORTS] if reports else device.callbacks.get(in_.cqId) or ()
-        if self.machine.checks is not None and not reports:
+        waiting = device.callbacks.get(in_.cqId) or ()
+        if self.machine.checks is not None:
             self.machine.checks.heard(device, c.DRV_CALLBACK_TYPE, in_.cqId)
         data = b"".join(waiting)
-        if reports:
-            device.commands.given = self.machine.memory.lend(data)
-            for sq in device.queues.values() if len(waiting) == len(device.commands.reports) else ():
-                device.observe(sq)
-                if self.machine.checks is not None:
-                    self.machine.checks.looked(sq)
-            out.count, out.reportPtr = len(waiting), device.commands.given.address
-            return 0
         if (before := self._given.pop(in_.cqId, None)) is not None:
             before.close()
         lent = self._given[in_.cqId] = self.machine.memory.lend(data)
         out.count, out.reportPtr = len(waiting), lent.address
+        return 0
+
+    def _lend_reports(self, device: Device, out: Any) -> int:
+        """Say where the first reports about commands lie."""
+        commands = device.commands
+        first = list(commands.reports)[:_MOST_REPORTS]
+        commands.given = self.machine.memory.lend(b"".join(first))
+        for sq in device.queues.values() if len(first) == len(commands.reports) else ():
+            device.observe(sq)
+            if self.machine.checks is not None:
+                self.machine.checks.looked(sq)
+        out.count, out.reportPtr = len(first), commands.given.address
         return 0
 
     def halReportRelease(self, devid: int, info: Any) -> int:

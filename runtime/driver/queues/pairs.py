@@ -213,6 +213,9 @@ class QueueDriver(HalCalls):
             "halSqCqFree", f"{what}sq {sq_id}, cq {cq_id}", forget,
         )
 
+    def close(self) -> None:
+        """Give back what the device has queues with; there is no queue any more."""
+
     def _alloc_input(self, kind: int, sqe_bytes: int, cqe_bytes: int, depth: int, cq_depth: int) -> Any:
         info = s.halSqCqInputInfo()
         info.type, info.tsId = kind, self.ts_id
@@ -340,9 +343,6 @@ class QueueDriver(HalCalls):
         return [raw[i * size : (i + 1) * size] for i in range(info.report_cqe_num)]
 
     # -- hot path --------------------------------------------------------------------------------------------------
-
-    def close(self) -> None:
-        """Give back what the device has queues with; there is no queue any more."""
 
     def sender(self, sq_id: int, count: int = 1, ring: MappedRing | None = None) -> Sender:
         """Return a reusable send of `count` SQEs on one queue, through its mapped ring if it has one."""

@@ -7,23 +7,18 @@ one, what there is to say about each, and whether the row is valid. A queue of t
 from __future__ import annotations
 
 import ctypes
-import struct
 from functools import partial
 from typing import Any
 
+from chips.completion import STATUS_ROW, STATUS_VALID, pack_logic_report
 from npuhal import constants as c
 from npuhal import structs as s
 from runtime.driver.calls import HalCalls
 from runtime.driver.resource_table import ResourceTable
 
-ROW = struct.Struct("<8I")
-VALID = 0x5A5A5A5A
 ENTRIES, ENTRY_BYTES, REPORT_BYTES = 1024, 64, 16
 """Shape of the queue: entries, bytes of one, and of a completion entry (of which there are none)."""
 
-_REPORT = struct.Struct("<HHHBxII")
-"""struct rtLogicReport_t: part bits and CQ, stream, task, kind, code, task and stream of a failure."""
-_WHOLE = 0b1010
 _TASK_ERROR = 2
 
 
@@ -43,24 +38,23 @@ class StatusTable(HalCalls):
         self.check(rc, "halSqCqAllocate", "table of the state of streams")
         self.status_sq, self._cq_id = int(out.sqId), int(out.cqId)
         self._base = int(out.queueVAddr)
-        read_only = out.flag & c.TSRRV_FLAG_SQ_RDONLY
+        self._clears = not out.flag & c.TSRRV_FLAG_SQ_RDONLY
         size = ENTRIES * ENTRY_BYTES
         self._words = memoryview((ctypes.c_char * size).from_address(self._base)).cast("B").cast("I")
         self._known: dict[int, tuple[int, int, int, int]] = {}
         """Per stream, the failures that were taken."""
-        self._clears = not read_only
 
     def begin(self, stream_id: int) -> None:
         """Clear the row of a stream."""
         self._known.pop(stream_id, None)
         if self._clears:
-            ctypes.memset(self._base + stream_id * ROW.size, 0, ROW.size)
+            ctypes.memset(self._base + stream_id * STATUS_ROW.size, 0, STATUS_ROW.size)
 
     def last(self, stream_id: int) -> int | None:
         """Return the id of the last task that was executed; None before the first one."""
         at = stream_id * 8
         words = self._words
-        return words[at] if words[at + 7] == VALID else None
+        return words[at] if words[at + 7] == STATUS_VALID else None
 
     def look(self, stream_id: int) -> bool:
         """Tell whether a row is there to be looked at: always."""
@@ -70,7 +64,7 @@ class StatusTable(HalCalls):
         """Return what has failed since the last call, as logic reports: the first failure of all and the last one."""
         at = stream_id * 8
         _, code, task, last_code, last_task, payload, last_payload, valid = self._words[at : at + 8]
-        if valid != VALID or not (code or last_code):
+        if valid != STATUS_VALID or not (code or last_code):
             return []
         known = self._known.get(stream_id, (0, 0, 0, 0))
         self._known[stream_id] = code, task, last_code, last_task
@@ -79,7 +73,7 @@ class StatusTable(HalCalls):
             found.append((task, code, payload))
         if last_code and known[2:] != (last_code, last_task) and (last_code, last_task) != (code, task):
             found.append((last_task, last_code, last_payload))
-        return [_REPORT.pack(_WHOLE, stream_id, task, _TASK_ERROR, code, said) for task, code, said in found]
+        return [pack_logic_report(stream_id, task, _TASK_ERROR, code, said) for task, code, said in found]
 
     def close(self) -> None:
         """Give the table back."""

@@ -7,21 +7,14 @@ says more takes several reports in turn, from the first (SOP) to the last (EOP).
 from __future__ import annotations
 
 import ctypes
-import struct
 import threading
 from typing import Any
 
+from chips.completion import TASK_REPORT, split_task_report
 from npuhal import constants as c
 from npuhal import structs as s
 from runtime.driver.calls import HalCalls
 from runtime.driver.queues.pairs import NO_ID
-
-REPORT = struct.Struct("<HHIHH")
-"""Parts, kind and low bits of the stream; task; payload; SQ; head and high bits of the stream."""
-
-_FIRST, _LAST = 1, 4
-_STREAM_LOW, _STREAM_HIGH = 10, 0x4000
-_MASK = (1 << _STREAM_LOW) - 1
 
 
 class TaskReports(HalCalls):
@@ -79,20 +72,19 @@ class TaskReports(HalCalls):
         count = int(got.count)
         if not count:
             return 0
-        raw = ctypes.string_at(got.reportPtr, count * REPORT.size)
+        raw = ctypes.string_at(got.reportPtr, count * TASK_REPORT.size)
         release: Any = s.halReportReleaseInfo()
         release.type, release.tsId, release.count = c.DRV_NORMAL_TYPE, self.ts_id, count
         self.check(self.hal.halReportRelease(self.device_id, ctypes.byref(release)), "halReportRelease")
-        for at in range(0, len(raw), REPORT.size):
-            self._note(raw[at : at + REPORT.size])
+        for at in range(0, len(raw), TASK_REPORT.size):
+            self._note(raw[at : at + TASK_REPORT.size])
         return count
 
     def _note(self, raw: bytes) -> None:
-        head, task, _, _, tail = REPORT.unpack(raw)
-        stream = head >> 6 & _MASK | bool(tail & _STREAM_HIGH) << _STREAM_LOW
-        if not head & _FIRST:
+        stream, task, first, last = split_task_report(raw)
+        if not first:
             raw = self._parts.pop((stream, task), b"") + raw
-        if not head & _LAST:
+        if not last:
             self._parts[stream, task] = raw
             return
         self._last[stream] = task

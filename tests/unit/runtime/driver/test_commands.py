@@ -184,8 +184,9 @@ def test_a_table_that_the_driver_refuses_leaves_nothing(machine: Runtime) -> Non
 
 
 def test_reports_are_read_in_parts() -> None:
+    from chips.completion import TASK_REPORT as REPORT
     from runtime.driver.calls import HalCalls
-    from runtime.driver.queues.task_reports import REPORT, TaskReports
+    from runtime.driver.queues.task_reports import TaskReports
 
     class Driver:
         """Hands out a row of reports, once."""

@@ -271,6 +271,7 @@ def _build(soc: str, chain: tuple[FamilyFile, ...]) -> Chip:
         _set(ini, "version", "SoC_version", soc)
         _set(ini, "version", "Chip_type", chip_type[1])
         _overlay(properties, ini)
+    scheduler = SchedulerTraits(**traits)
     return Chip(
         soc=soc,
         family=last.path.stem,
@@ -282,10 +283,10 @@ def _build(soc: str, chain: tuple[FamilyFile, ...]) -> Chip:
         binaries=texts.get("binaries", ""),
         properties=MappingProxyType(properties),
         dynamic_bind=MappingProxyType(dynamic_bind),
-        traits=SchedulerTraits(**traits),
+        traits=scheduler,
         features=features,
         ini=MappingProxyType({section: MappingProxyType(values) for section, values in ini.items()}),
-        limits=_limits(properties, SchedulerTraits(**traits), limits),
+        limits=_limits(properties, scheduler, limits),
     )
 
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
+_NOTIFY: Final = "close closed device handle notify_id record site wait"
+_BUFFER: Final = "address close closed device location nbytes size view"
 NAMES: Final = {kind: tuple(sorted(text.split())) for kind, text in {
     "Device": """
         alloc alloc_host alloc_managed chip close closed copy counters create_channel create_count_notify create_event
@@ -25,8 +27,8 @@ NAMES: Final = {kind: tuple(sorted(text.split())) for kind, text in {
         close closed device event_id flags handle in_graph query record reset share site synchronize timestamp_ticks
         timing wait
     """,
-    "Notify": "close closed device export handle notify_id record site wait",
-    "CountNotify": "close closed device handle notify_id record site wait",
+    "Notify": f"{_NOTIFY} export",
+    "CountNotify": _NOTIFY,
     "Program": """
         close closed cpu_kernel device entry global_variable kernel load load_size loaded name only operator
     """,
@@ -42,11 +44,11 @@ NAMES: Final = {kind: tuple(sorted(text.split())) for kind, text in {
     "Model": """
         abort close closed device end execute idle load model_id name running status streams unbind
     """,
-    "Buffer": "address close closed device location nbytes size view",
-    "DeviceBuffer": "address as_array close closed device location nbytes size view",
-    "PooledBuffer": "address as_array close closed device location nbytes record_stream size view",
-    "HostBuffer": "address close closed device location nbytes numpy size view",
-    "RegisteredBuffer": "address close closed device device_address location nbytes numpy size view",
+    "Buffer": _BUFFER,
+    "DeviceBuffer": f"{_BUFFER} as_array",
+    "PooledBuffer": f"{_BUFFER} as_array record_stream",
+    "HostBuffer": f"{_BUFFER} numpy",
+    "RegisteredBuffer": f"{_BUFFER} numpy device_address",
     "Pool": """
         alloc close empty_cache in_use limit max_memory_allocated max_memory_reserved memory_allocated memory_reserved
         memory_snapshot memory_stats memory_summary reset_accumulated_memory_stats reset_peak_memory_stats trim

@@ -33,8 +33,7 @@ def environment(device: DevicePort, env: EncodeEnv, priority: int, logic_cq_id: 
 def begin(stream: StreamPort) -> None:
     """Tell the scheduler about a stream that was just made."""
     commands, device = stream.plugin.commands, stream.device
-    if commands is None:
-        return
+    assert commands is not None  # the caller has looked
     from runtime.driver.ipc import ShareDriver  # for these chips only
 
     task = commands.create_stream(ShareDriver(device.hal, device.device_id).bare_pid())

@@ -101,6 +101,16 @@ class Signal:
                 self._uses[stream] = end
         return end
 
+    def _prepare_record(
+        self, stream: StreamPort, task: EventRecord, *varied: str, timeline: bool, reported: Report | None,
+        value_of: Callable[[Any], int] | None = None,
+    ) -> None:
+        """Keep what sends such records again: with a time stamp where somebody hears of that, or with none at all."""
+        if reported is not None:
+            prepare(stream, self.timed_key, task, "event record", *varied, carries=REPORTED, value_of=value_of)
+        elif not timeline:
+            prepare(stream, self.record_key, task, "event record", *varied, value_of=value_of)
+
     def wait_fast(self, stream: StreamPort) -> int:
         """Queue a wait by the fast path; returns the absolute position behind it, 0 where `wait` is right.
 
@@ -125,13 +135,13 @@ class Signal:
 
 
 def _send_record(stream: StreamPort, task: EventRecord, finished: Finished, reported: Report | None) -> bool:
-    """Queue the record of an event; tells whether its time comes with its completion entry, and is not stored by it."""
+    """Queue the record of an event; tells whether it is an entry like others, and does not store its time itself."""
     timelines = stream.device.signals.timelines
     if reported is None or timelines is None:
         stream.submit(task, owner="event record", finished=finished, reported=reported)
-    else:
-        timelines.record(stream, task, finished, reported)
-    return timelines is None
+        return True
+    timelines.record(stream, task, finished, reported)
+    return False
 
 
 class IdSignal(Signal):
@@ -160,11 +170,8 @@ class IdSignal(Signal):
     def record(self, stream: StreamPort, finished: Finished, *, timeline: bool, reported: Report | None) -> None:
         """Queue the event record."""
         task = EventRecord(event_id=self.number, timeline=timeline, report=reported is not None)
-        stamped = _send_record(stream, task, finished, reported)
-        if reported is not None and stamped:
-            prepare(stream, self.timed_key, task, "event record", "event_id", carries=REPORTED)
-        elif reported is None and not timeline:
-            prepare(stream, self.record_key, task, "event record", "event_id")
+        if _send_record(stream, task, finished, reported):
+            self._prepare_record(stream, task, "event_id", timeline=timeline, reported=reported)
 
     def wait(self, stream: StreamPort, finished: Finished, timeout_s: int) -> None:
         """Queue the event wait."""
@@ -207,11 +214,9 @@ class CountSignal(Signal):
             return replace(task, count=self._take_number())
 
         stream.submit(task, owner="event record", finished=finished, reported=reported, prepare=numbered)
-        value_of = CountSignal._take_number
-        if reported is not None:
-            prepare(stream, self.timed_key, task, "event record", "count", carries=REPORTED, value_of=value_of)
-        elif not timeline:
-            prepare(stream, self.record_key, task, "event record", "count", value_of=value_of)
+        self._prepare_record(
+            stream, task, "count", timeline=timeline, reported=reported, value_of=CountSignal._take_number
+        )
 
     def _take_number(self) -> int:
         """Take the next number, when the position of the record is certain."""
@@ -300,11 +305,8 @@ class MarkerSignal(Signal):
     def record(self, stream: StreamPort, finished: Finished, *, timeline: bool, reported: Report | None) -> None:
         """Queue a placeholder."""
         task = EventRecord(event_id=self.number, waited=False, timeline=timeline, report=reported is not None)
-        stamped = _send_record(stream, task, finished, reported)
-        if reported is not None and stamped:
-            prepare(stream, self.timed_key, task, "event record", carries=REPORTED)
-        elif reported is None and not timeline:
-            prepare(stream, self.record_key, task, "event record")
+        if _send_record(stream, task, finished, reported):
+            self._prepare_record(stream, task, timeline=timeline, reported=reported)
 
     def record_fast(self, stream: StreamPort, send: Callable[..., int]) -> int:
         """Queue the placeholder by a prepared send."""

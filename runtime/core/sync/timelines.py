@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from chips.memory_rules import internal_flags
@@ -81,4 +80,4 @@ class Timelines:
     def close(self) -> None:
         """Free the tables; no record is queued any more."""
         tables, self._tables = self._tables, []
-        each(partial(self._memory.free, address) for address, _ in tables)
+        each(self._memory.freeing(address) for address, _ in tables)

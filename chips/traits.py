@@ -142,7 +142,7 @@ class SchedulerTraits:
     stops_by_task: bool
     """The running task of a stream is stopped by a task on the control stream, not by a message."""
     abort_by_capability: bool
-    """Aborts exist where the scheduler states the capability."""
+    """Aborts, resets of notifies and copies by offset exist where the scheduler states the capability."""
     abort_killed: tuple[int, ...]
     """Status words of an abort whose tasks are killed (APP_ABORT_*, DAVID_ABORT_*)."""
     abort_ended: tuple[int, ...]

@@ -206,6 +206,20 @@ def visible(name: str) -> Check:
     )
 
 
+def too_old(capability: str, only_if: str = "") -> Check:
+    """Refuse a device whose task scheduler lacks a capability: 207000 with EE1015.
+
+    Args:
+        only_if: an expression over the parameters; where it is false, the capability is not needed.
+    """
+    test = f"is_too_old(acl, {capability!r})"
+    check = refuse(
+        f"{only_if} and {test}" if only_if else test, "", "", "EE1015", code=207000,
+        rule=f"the task scheduler has no {capability}{only_if and f', and {only_if}'}",
+    )
+    return replace(check, cure="update driver and firmware")
+
+
 def uncaptured(name: str, message: str = "EE1016", code: int | str = 107027) -> Check:
     """Refuse a stream that is being captured: 107027 with EE1016."""
     check = refuse(

@@ -204,6 +204,12 @@ def on_device(acl: Acl, address: int) -> bool:
     return found is not None and found[0] in _DEVICE_MEMORY
 
 
+def is_too_old(acl: Acl, capability: str) -> bool:
+    """Whether the task scheduler of the thread's device lacks a capability."""
+    context = acl.runtime.find_context()
+    return context is not None and not context.device.scheduler_has(capability)
+
+
 def is_plain(acl: Acl, address: int) -> bool:
     """Whether an address is plain host memory; freed memory of a device is the driver's refusal (507899)."""
     memory = MemoryDriver(acl.runtime.hal, 0)

@@ -37,6 +37,7 @@ from runtime.driver.calls import HalCalls
 from runtime.driver.device import DeviceDriver
 from runtime.driver.queues import QueueDriver, driver_of
 from runtime.driver.queues.arguments import WindowDriver
+from runtime.driver.queues.scheduler import CAPABILITIES
 from runtime.driver.resource_table import ResourceTable
 from runtime.driver.resources import IdDriver
 from runtime.errors.arguments import whole
@@ -225,6 +226,7 @@ class Device(NotCopied):
         """
         self.check_open()
         mode = whole("set_failure_mode", "mode", mode)
+        self.need_of_scheduler("SET_STREAM_MODE", "set_failure_mode")
         if self.failure_mode is not FailureMode.CONTINUE and mode != self.failure_mode:
             raise errors.fault(
                 "ACL_ERROR_RT_FEATURE_NOT_SUPPORT",
@@ -240,8 +242,26 @@ class Device(NotCopied):
         self.failure_mode = FailureMode(mode)
 
     def scheduler_has(self, capability: str) -> bool:
-        """Whether the task scheduler says that it can do something."""
+        """Whether the task scheduler says, by its bits or its version, that it can do something."""
         return capability in self.scheduler.features
+
+    def need_of_scheduler(self, capability: str, call: str) -> None:
+        """Raise 207000 with EE1015 where the task scheduler is too old for a call."""
+        if capability not in self.scheduler.features:
+            raise errors.fault(
+                "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{call}: the task scheduler of device {self.user_id} is too old: "
+                f"its version {self.env.ts_version} has no {capability}", ee="EE1015",
+                params=(call, f"the task scheduler has no {capability}"), hint="update driver and firmware",
+            )
+
+    def need_for_cores(self, what: str) -> None:
+        """Raise 207000 where chip or task scheduler have no streams and signals that code on the cores feeds (MC2)."""
+        bit = int(self.chip.prop("mc2FeatureFlag"))
+        if not any(number == bit and self.scheduler_has(name) for name, number in CAPABILITIES.items()):
+            raise errors.fault(
+                "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{what} for code on the cores of device {self.user_id}: the chip "
+                "or its task scheduler has none", hint="leave the flag out, or update driver and firmware",
+            )
 
     def take_host_stream_id(self) -> int:
         """Return a stream number above those of the driver, for a stream that exists on the host only."""

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _BOOT_TIMEOUT_MS = 10_000
 _DEFAULT_VERSION = 16
 """What a scheduler that answers 0 is taken for (hal_trace 2)."""
+_LATEST = 36
+"""What a scheduler that is not asked is taken for (TS_VERSION_LATEST)."""
 
 
 class TaskScheduler:
@@ -32,7 +34,7 @@ class TaskScheduler:
         """Ask what it is: the device's own streams are there, and empty."""
         self._device = device
         self.features: frozenset[str] = frozenset()
-        """What it can do, by the names of `driver.queues.scheduler.CAPABILITIES`."""
+        """What it can do, by the names of `driver.queues.scheduler.CAPABILITIES` and `VERSIONS`."""
         self.aicpu_monitor_off = False
         """Whether STARS alone watches how long AICPU kernels take."""
         self._find_out()
@@ -50,8 +52,11 @@ class TaskScheduler:
         if ring:
             undo.callback(ring.close)
             self._announce_error_ring(ring)
-            self.features = capabilities(ring.scheduler_capabilities())
             undo.callback(self._stop_error_ring)
+        self.features = capabilities(
+            ring.scheduler_capabilities() if ring else b"", device.env.ts_version,
+            complete=device.chip.has("DEVICE_TSCH_PACAGE_COMPATABLE"),
+        )
         self._pass_on()
         self._greet()
 
@@ -86,7 +91,7 @@ class TaskScheduler:
             device.primary_stream.settle(_BOOT_TIMEOUT_MS)
             return device.queues.scheduler_version
         if not device.chip.has("DEVICE_GET_STARS_VERSION"):
-            return 0
+            return _LATEST
         if device.chip.has("DEVICE_TS_COMMON_CPU"):
             return device.driver.scheduler_version()
         answer: list[Any] = []

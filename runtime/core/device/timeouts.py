@@ -42,6 +42,8 @@ class Timeouts:
     def set_wait(self, seconds: int) -> None:
         """Limit waits that state no limit of their own; 0 is none."""
         seconds = whole("set_wait", "seconds", seconds)
+        for device in self._devices():
+            _need_wait_limit(device)
         if not 0 <= seconds <= _MAX_WORD:
             raise errors.fault(
                 "ACL_ERROR_RT_PARAM_INVALID", f"wait limit of {seconds} s; it must be 0 to {_MAX_WORD}",
@@ -138,6 +140,18 @@ class Timeouts:
         """Return `operator_us` in milliseconds, rounded up."""
         limit = self.operator_us(env)
         return limit if math.isinf(limit) else math.ceil(limit / _US_PER_MS)
+
+
+def _need_wait_limit(device: DevicePort) -> None:
+    """Refuse a limit that the chip, or its scheduler, does not know."""
+    known = device.chip.prop("eventWaitTimeout")
+    if known == "SET_OP_WAIT_TIMEOUT_NOT_SUPPORT" or (
+        known == "SET_OP_WAIT_TIMEOUT_NEED_TS_VERSION" and not device.scheduler_has("WAIT_TIMEOUT_DC")
+    ):
+        raise errors.fault(
+            "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"wait limit: the task scheduler of device {device.user_id} has none",
+            hint="state a limit with each wait",
+        )
 
 
 def _told_as(time_us: int, chip: Chip) -> int:

@@ -339,6 +339,12 @@ class DevicePort(Protocol):
     def scheduler_has(self, capability: str) -> bool:
         """Whether the task scheduler says that it can do something."""
 
+    def need_of_scheduler(self, capability: str, call: str) -> None:
+        """Refuse a call that the task scheduler is too old for."""
+
+    def need_for_cores(self, what: str) -> None:
+        """Refuse what code on the cores would feed, where there is none of it."""
+
     def release_arguments(self, blocks: list[ArgumentBlock]) -> None:
         """Take argument blocks of finished tasks back."""
 

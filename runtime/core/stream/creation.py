@@ -92,6 +92,7 @@ def _checked(device: Device, flags: int) -> StreamFlag:
                 params=(call, f"flags {flags:#x}", "DEVICE_USE_ONLY excludes other flags"),
                 hint="leave the other flags out",
             )
+        device.need_for_cores("a stream")
         if device.failure_mode is not FailureMode.CONTINUE:
             raise errors.fault(
                 "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{call}: a device that stops at failures has no DEVICE_USE_ONLY "

@@ -43,11 +43,13 @@ class ContextFailure:
         Values that name no mode are ignored, as the vendor's runtime does.
 
         Raises:
-            NotSupported 207000: the mode was set to something else before, or the stream is bound to a model.
+            NotSupported 207000: the mode was set to something else before, the stream is bound to a model, or the task
+                scheduler is too old (EE1015).
         """
         call = "set_failure_mode"
         stream.check_open()
         mode = whole(call, "mode", mode)
+        stream.device.need_of_scheduler("SET_STREAM_MODE", call)
         if stream.bound:
             raise errors.fault(
                 "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{call}: stream {stream.stream_id} is bound to a model",

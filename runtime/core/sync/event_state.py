@@ -64,6 +64,8 @@ class EventState:
         self.waits: dict[StreamPort, Waiting] = {}
         """Per stream the last wait, which may not be over yet; those before it are when it is."""
         means = traits(flags)
+        if means.device_only and device.chip.traits.events is EventKind.IDS:
+            device.need_for_cores("an event")
         self.means = replace(means, short=False) if device.runtime.logs.launches else means
         self.is_default = not renewed and means.default
         self.per_record = (renewed or means.default) and not means.ipc

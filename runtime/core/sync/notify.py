@@ -143,6 +143,7 @@ class Notify(_Signal):
             device_only: code on the device uses it (creation flag 1).
 
         Raises:
+            NotSupported 207000: the chip or its task scheduler has nothing for code on the device.
             ResourceExhausted 207009: the device has no id left.
             RuntimeFault: no such name, or this process may not open it.
         """
@@ -150,6 +151,8 @@ class Notify(_Signal):
         self._registers: dict[int, int] = {}
         """Where the driver has mapped the register, by the device that reaches it (SchedulerTraits)."""
         self._owner, self.device_only = device.device_id, device_only
+        if device_only:
+            device.need_for_cores("a notify")
         device.driver.info.physical_id()
         if imported:
             shared = self._names(device).open(imported)
@@ -218,6 +221,8 @@ class Notify(_Signal):
         self._check_stream("Notify.wait", stream)
         limit_s = 0 if timeout_s is None else timeout_s
         limit_s = _word("Notify.wait", "timeout_s", limit_s)
+        if limit_s and not (stream.device.chip.has("NOTIFY_WAIT") or stream.device.scheduler_has("WAIT_TIMEOUT_DC")):
+            limit_s = 0  # such a scheduler would take the number for something else
         stream.submit(NotifyWait(notify_id=self.notify_id, timeout_s=limit_s), owner="notify wait")
 
     # -- other processes -------------------------------------------------------------------------------------------
@@ -331,7 +336,9 @@ class CountNotify(_Signal):
 
 
 def clear(notifies: Iterable[Notify], stream: Stream) -> None:
-    """Take the flags of notifies back when a stream gets there."""
+    """Take the flags of notifies back when a stream gets there; 207000 (EE1015) where the scheduler is too old."""
+    if stream.device.chip.traits.abort_by_capability:
+        stream.device.need_of_scheduler("MC2_ENHANCE", "reset of notifies")
     for notify in notifies:
         notify.check_open(stream)
         kind = NotifyClear if stream.device.chip.traits.clears_by_command else NotifyReset

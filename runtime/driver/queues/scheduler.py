@@ -15,11 +15,24 @@ if TYPE_CHECKING:
     from runtime.driver.device import DeviceDriver
 
 CAPABILITIES = {
-    "FLIPTASK": 20, "FFTSPLUS_TIMEOUT": 21, "MC2_ENHANCE": 30, "TASK_ABORT": 34, "STREAM_ABORT": 38,
-    "AICPU_NOTIMEOUT": 39, "OP_EXEC_TIMEOUT_MS": 44, "SOFTWARE_SQ_ENABLE": 45, "AICORE_NEVER_TIMEOUT": 46,
-    "ACLGRAPH_COND_OP": 51,
+    "OVER_FLOW_DEBUG": 18, "D2D_ADDR_ASYNC": 19, "FLIPTASK": 20, "FFTSPLUS_TIMEOUT": 21, "MC2_RTS_SUPPORT_HCCL": 23,
+    "MC2_RTS_SUPPORT_HCCL_DC": 25, "TILING_KEY_SINK": 27, "MC2_ENHANCE": 30, "TASK_ABORT": 34, "STREAM_ABORT": 38,
+    "AICPU_NOTIMEOUT": 39, "CAPTURE_SQE_UPDATE": 42, "OP_EXEC_TIMEOUT_MS": 44, "SOFTWARE_SQ_ENABLE": 45,
+    "AICORE_NEVER_TIMEOUT": 46, "ACLGRAPH_COND_OP": 51,
 }  # fmt: skip
 """Bit numbers in the capability bitmap (TS_FEATURE_*)."""
+VERSIONS = {"TS_MODEL_ABORT": 11, "SET_STREAM_MODE": 13, "NOP_TASK": 28, "WAIT_TIMEOUT_DC": 32}
+"""Versions from which on a scheduler can do what no bit is asked for (TS_VERSION_*)."""
+_EARLY = {"OVER_FLOW_DEBUG": 18, "D2D_ADDR_ASYNC": 19, "FLIPTASK": 20, "FFTSPLUS_TIMEOUT": 21}
+_MIDDLE = {"MC2_RTS_SUPPORT_HCCL": 23, "MC2_RTS_SUPPORT_HCCL_DC": 25}
+_LATE = {**_EARLY, **_MIDDLE, "TILING_KEY_SINK": 27, "MC2_ENHANCE": 30}
+_BRANCHES = {
+    0: {**_LATE, "TASK_ABORT": 34},
+    3: {**_EARLY, "MC2_RTS_SUPPORT_HCCL": 23},
+    4: {**_EARLY, **_MIDDLE},
+    5: _LATE,
+}
+"""For schedulers that write no bitmap: versions that have a capability first, by the branch of their sources."""
 
 
 class Operation(IntEnum):
@@ -48,11 +61,23 @@ _QUEUE_FULL = frozenset({0x5, 0x80})
 """Results that say: ask again."""
 
 
-def capabilities(bitmap: bytes) -> frozenset[str]:
-    """Return the names of the capabilities that a bitmap holds; bit n is bit n % 8 of byte n // 8."""
-    return frozenset(
-        name for name, bit in CAPABILITIES.items() if bit // 8 < len(bitmap) and bitmap[bit // 8] >> bit % 8 & 1
-    )
+def capabilities(bitmap: bytes, version: int, *, complete: bool = False) -> frozenset[str]:
+    """Return the names in `CAPABILITIES` and `VERSIONS` of what a scheduler can do.
+
+    Args:
+        bitmap: what it has written; bit n is bit n % 8 of byte n // 8. Without one the version says what it can do.
+        version: the number that it answers: the branch of its sources, and in the low 16 bits the version.
+        complete: it comes with the runtime, so that it has all capabilities (DEVICE_TSCH_PACAGE_COMPATABLE).
+    """
+    since = {name for name, first in VERSIONS.items() if version >= first}
+    if complete:
+        return frozenset(since.union(CAPABILITIES))
+    if bitmap:
+        return frozenset(since.union(
+            name for name, bit in CAPABILITIES.items() if bit // 8 < len(bitmap) and bitmap[bit // 8] >> bit % 8 & 1
+        ))  # fmt: skip
+    branch = _BRANCHES.get(version >> 16, {})
+    return frozenset(since.union(name for name, first in branch.items() if version & 0xFFFF >= first))
 
 
 class SchedulerMessages:

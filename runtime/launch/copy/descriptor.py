@@ -141,6 +141,11 @@ def queue_indirect_copy(
                 "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {name} is {value}; it must be in [0, {most}]", ee="EE1003",
                 params=(call, value, name, f"[0, {most}]"),
             )
+    if stream.device.chip.traits.abort_by_capability and not stream.device.scheduler_has("D2D_ADDR_ASYNC"):
+        raise errors.fault(
+            "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{call}: the task scheduler is too old for copies by offset",
+            hint="update driver and firmware",
+        )
     task = MemcpyAsync(src=src, dst=dst, size=count, kind=CopyKind.SDMA_BY_ADDRESS, offsets=(src_offset, dst_offset))
     stream.submit(task, owner="copy by address and offset")
 

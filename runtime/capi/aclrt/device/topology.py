@@ -93,9 +93,11 @@ def aclGetDeviceCapability(acl: Acl, deviceId: U32, deviceInfo: Enum, value: Out
 )  # fmt: skip
 def aclrtGetDeviceCapability(acl: Acl, deviceId: I32, devFeatureType: Enum, value: Out[I32]) -> None:
     """Return whether a device has a feature: 1 task update (needs a context), 21 queues across devices."""
+    has = True
     if devFeatureType == _TASK_UPDATE:
-        acl.runtime.current_context()
-    value.value = 1
+        device = acl.runtime.current_context().device
+        has = device.chip.has("KERNEL_TILING_KEY_SINK") and device.scheduler_has("TILING_KEY_SINK")
+    value.value = int(has)
 
 
 @entry(null_rt("socVersion", "canCompatible"))

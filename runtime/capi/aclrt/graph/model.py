@@ -211,7 +211,8 @@ def aclmdlRIExecute(acl: Acl, modelRI: Model, timeout: I32) -> None:
     own_model("modelRI"), waits_for_snapshot=True,
 )  # fmt: skip
 def aclmdlRIAbort(acl: Acl, modelRI: Model) -> None:
-    """Stop an execution of a model made by hand."""
+    """Stop an execution of a model made by hand; the task scheduler must know how, unless the AICPU executes it."""
+    modelRI.need_to_abort()
     if not modelRI.captured:  # a graph is stopped with the stream that executes it
         modelRI.abort()
 

@@ -17,6 +17,7 @@ from runtime.capi.aclrt.checks import (
     own,
     refuse,
     succeed,
+    too_old,
     unbound,
     uncaptured,
     zero,
@@ -199,7 +200,10 @@ def aclrtGetThreadLastTaskId(acl: Acl, taskId: Out[U32]) -> None:
 
 @entry()
 def rtNopTask(acl: Acl, stm: Handle) -> None:
-    """Queue a task that does nothing."""
+    """Queue a task that does nothing; old schedulers of STARS v1 do not know it."""
+    device = acl.runtime.current_context().device
+    if device.chip.traits.abort_by_capability:
+        device.need_of_scheduler("NOP_TASK", "rtNopTask")
     own_stream_of(acl, "rtNopTask", stm).submit(Nop(), owner="nop")
 
 
@@ -209,7 +213,7 @@ def rtNopTask(acl: Acl, stm: Handle) -> None:
 @entry(
     live("stream", Stream), context("not stream", code=107000, message="EE1018"),
     refuse("has_flag(stream_, DEVICE_USE_ONLY)", "stream", "a stream that the host feeds", "", code=207000),
-    context(), unbound("stream", code=207000),
+    context(), too_old("SET_STREAM_MODE"), unbound("stream", code=207000),
     succeed("has_failure_mode(stream_, mode)", "the stream has the mode already"),
     refuse("keeps_failure_mode(stream_, mode)", "mode", "the mode that was chosen first", "EE1016", code=207000),
     own("stream"),
@@ -225,6 +229,7 @@ def aclrtSetStreamFailureMode(acl: Acl, stream: Stream, mode: U64) -> None:
     refuse("stmAttrType == 4 and word_at(value) > 1", "value", "0 or 1", "EE1001"),
     refuse("stmAttrType == 5 and not stream", "stream", "not NULL for the priority", "EE1004"),
     refuse("stmAttrType == 5 and has_flag(stream_, CPU_SCHEDULE)", "stream", "not AICPU", "EE1006", code=207000),
+    too_old("SET_STREAM_MODE", "stmAttrType == 1"),
     refuse(
         "stmAttrType == 1 and keeps_failure_mode(stream_, word_at(value))", "value", "the mode that was chosen first",
         "EE1016", code=207000,

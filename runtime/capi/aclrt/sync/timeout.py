@@ -19,7 +19,9 @@ _NEVER_MS = (1 << 32) - 1
 
 @entry()
 def aclrtSetOpWaitTimeout(acl: Acl, timeout: U32) -> None:
-    """Limit waits for events and notifies that state no limit: seconds, 0 for ever."""
+    """Limit waits for events and notifies that state no limit: seconds, 0 for ever; old firmware has none (310P)."""
+    if acl.runtime.machine.chip.prop("eventWaitTimeout") == "SET_OP_WAIT_TIMEOUT_NEED_TS_VERSION":
+        acl.runtime.current_context()
     acl.runtime.timeouts.set_wait(timeout)
 
 

@@ -243,15 +243,21 @@ class Model(NotCopied):
         """Stop an execution; the streams that wait for it go on with the failure 507023.
 
         Raises:
-            NotSupported 207000: it was captured.
+            NotSupported 207000: it was captured, or the task scheduler is too old (EE1015).
         """
         self.check_open()
+        self.need_to_abort()
         if self.captured:
             raise errors.fault(
                 "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{self!r} was captured and cannot be aborted",
                 hint="abort the stream that executes it",
             )
         self.execution.abort()
+
+    def need_to_abort(self) -> None:
+        """Refuse an abort that the task scheduler is too old for; the AICPU needs it for none."""
+        if self.device.chip.traits.abort_by_capability and not self.scheduled:
+            self.device.need_of_scheduler("TS_MODEL_ABORT", "Model.abort")
 
     def idle(self) -> bool:
         """Whether no execution is queued or being queued; False where that is not known yet. Never waits."""

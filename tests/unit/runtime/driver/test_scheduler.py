@@ -31,10 +31,10 @@ def test_each_capability_is_one_bit() -> None:
     for name, bit in CAPABILITIES.items():
         bitmap = bytearray(7)
         bitmap[bit // 8] = 1 << bit % 8
-        assert capabilities(bytes(bitmap)) == {name}
-    assert capabilities(b"\xff" * 7) == set(CAPABILITIES)
-    assert capabilities(b"") == set()
-    assert capabilities(b"\xff" * 4) == {name for name, bit in CAPABILITIES.items() if bit < 32}
+        assert capabilities(bytes(bitmap), 0) == {name}
+    assert capabilities(b"\xff" * 7, 0) == set(CAPABILITIES)
+    assert capabilities(b"", 0) == set()
+    assert capabilities(b"\xff" * 4, 0) == {name for name, bit in CAPABILITIES.items() if bit < 32}
 
 
 @pytest.mark.parametrize(("result", "taken"), [(0, True), (0x5, False), (0x80, False)])

@@ -913,17 +913,18 @@ def set_stream_attribute(stream: int, attr: int, value: dict[str, Any], /) -> in
     Refuses: value is NULL (100000 EH0008); stream is dead, foreign or of another kind (107017 EE1017); stmAttrType
     is not [1, 5] (107000 EE1003); stmAttrType == 2 and word_at(value) > 1 (107000 EE1003); stmAttrType == 4 and
     word_at(value) > 1 (107000 EE1001); stmAttrType == 5 and not stream (107000 EE1004); stmAttrType == 5 and
-    has_flag(stream_, CPU_SCHEDULE) (207000 EE1006); stmAttrType == 1 and keeps_failure_mode(stream_,
-    word_at(value)) (207000 EE1016); stmAttrType == 1 and is_bound(stream_) (207000 EE1017); stmAttrType in (2, 3)
-    and is_captured(stream_) (107027 EE1016); stream belongs to another context (107003 EE1010).
+    has_flag(stream_, CPU_SCHEDULE) (207000 EE1006); the task scheduler has no SET_STREAM_MODE, and stmAttrType == 1
+    (207000 EE1015); stmAttrType == 1 and keeps_failure_mode(stream_, word_at(value)) (207000 EE1016); stmAttrType
+    == 1 and is_bound(stream_) (207000 EE1017); stmAttrType in (2, 3) and is_captured(stream_) (107027 EE1016);
+    stream belongs to another context (107003 EE1010).
     """
 def set_stream_failure_mode(stream: int, mode: int, /) -> int:
     """aclrtSetStreamFailureMode.
 
     Refuses: stream is dead, foreign or of another kind (107017 EE1017); no current context, and not stream (107000
-    EE1018); has_flag(stream_, DEVICE_USE_ONLY) (207000); no current context (107002 EE1018); stream is bound to a
-    model (207000 EE1017); the stream has the mode already (0); keeps_failure_mode(stream_, mode) (207000 EE1016);
-    stream belongs to another context (107003 EE1010).
+    EE1018); has_flag(stream_, DEVICE_USE_ONLY) (207000); no current context (107002 EE1018); the task scheduler has
+    no SET_STREAM_MODE (207000 EE1015); stream is bound to a model (207000 EE1017); the stream has the mode already
+    (0); keeps_failure_mode(stream_, mode) (207000 EE1016); stream belongs to another context (107003 EE1010).
     """
 def set_stream_overflow_switch(stream: int, flag: int, /) -> int:
     """aclrtSetStreamOverflowSwitch.

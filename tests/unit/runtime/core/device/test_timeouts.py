@@ -112,7 +112,7 @@ def test_a_scheduler_without_the_capability_is_not_asked(open_machine: OpenMachi
     machine = open_machine(f"fake://{V200}?ts_capability={capability}&op_interval=1000000")
     env = machine.device(0).env
     assert not env.op_timeout_fine
-    assert not env.ts_features
+    assert "OP_EXEC_TIMEOUT_MS" not in env.ts_features
     assert credit.interval_us(env) == pytest.approx(4294967.296)
 
 

@@ -122,19 +122,23 @@ def _part(target: Path) -> Path:
     return target.with_name(f"{target.name}.{os.getpid()}.part")
 
 
-def write_whole(path: str | os.PathLike[str], text: str) -> None:
-    """Write a text file under another name beside it, then rename it; OSError leaves what was there as it was.
+def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
+    """Write a file under another name beside it, then rename it; OSError leaves what was there as it was.
 
-    What is no ordinary file (a pipe, /dev/stdout) is written to directly.
+    What is no ordinary file (a pipe, /dev/stdout) is written to directly. Text goes as UTF-8, what is none (names
+    of the system in other bytes) as `\\udcff`.
     """
-    target = Path(path)
+    data = content.encode(errors="backslashreplace") if isinstance(content, str) else content
+    target = Path(os.path.realpath(path))  # a link stays one
     if target.exists() and not target.is_file():
-        target.write_text(text, encoding="utf-8")
+        target.write_bytes(data)
         return
     part = _part(target)
     try:
-        part.write_text(text, encoding="utf-8")
+        part.write_bytes(data)
         part.replace(target)
-    except BaseException:
+    except BaseException as problem:
         part.unlink(missing_ok=True)
+        if isinstance(problem, OSError):
+            raise type(problem)(problem.errno, problem.strerror, str(path)) from None
         raise

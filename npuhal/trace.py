@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from npuhal import constants, prototypes, structs
 from npuhal.api import HalApi, TaskFailure
 from npuhal.errors import error_name
-from npuhal.files import load_json, read_text
+from npuhal.files import load_json, read_text, write_whole
 from npuhal.layouts import BitField
 from npuhal.records import asdict, dataclass, field
 from npuhal.shared_memory import READERS, SharedMemory
@@ -289,9 +289,7 @@ def format_record(record: Record) -> str:
 
 def save(records: Iterable[Record], path: Path) -> None:
     """Write a recording as JSON lines, one call each."""
-    with path.open("w", encoding="utf-8") as file:
-        for record in records:
-            file.write(to_json(record))
+    write_whole(path, "".join(map(to_json, records)))
 
 
 def to_json(record: Record) -> str:

@@ -45,8 +45,8 @@ def close_names(word: str, known: Iterable[str], count: int = 2, cutoff: float =
 
 
 def shown(value: object) -> str:
-    """Return a value as a message shows it: as `repr`, in its beginning and end where it is long."""
-    text = _BRIEF.repr(value)
+    """Return a value as a message shows it: as `repr` in one line, in its beginning and end where it is long."""
+    text = " ".join(_BRIEF.repr(value).splitlines())
     return text if len(text) <= 2 * _BRIEF.maxstring else f"{text[:_BRIEF.maxstring]}..."
 
 

@@ -79,7 +79,7 @@ class Check:
         text = f"{call}: {self.rule}"
         if because:
             text += f": {because}"
-        elif self.name and value not in (None, 0):
+        elif self.name and value is not None and not (isinstance(value, int) and not value):
             text += f", it is {shown}"
         if not because and self.name and self.expected and self.expected not in text:
             text += f"; expected {self.expected}"

@@ -15,7 +15,7 @@ from npuhal.records import replace
 from npuhal.words import shown
 from runtime.capi.aclrt import predicates
 from runtime.capi.aclrt.checks import Action, Check, foreign_model
-from runtime.capi.aclrt.kinds import ARRAYS, KINDS, Parameter
+from runtime.capi.aclrt.kinds import ARRAYS, KINDS, Out, Parameter
 from runtime.core.process.current import foreign_stream
 from runtime.errors.arguments import whole
 from runtime.memory import caller
@@ -91,7 +91,7 @@ def typed(call: str, name: str, given: Any, kind: str, output: bool) -> Any:
     if given.__class__ is int and not given:
         return None
     if output:
-        if isinstance(given, int) and ARRAYS.get(call) == name:
+        if isinstance(given, Out) or (isinstance(given, int) and ARRAYS.get(call) == name):
             return given
         wanted = "an Out()"
     elif kind == "Text" and isinstance(given, int) and not isinstance(given, bool):
@@ -106,7 +106,7 @@ def typed(call: str, name: str, given: Any, kind: str, output: bool) -> Any:
 
 
 def _type_line(call: str, each: Parameter) -> str:
-    refused = "not hasattr(given, 'value')" if each.output else _TYPES[each.kind][0]
+    refused = "given.__class__ is not Out" if each.output else _TYPES[each.kind][0]
     return (
         f"    if {each.name} is not None and ({refused.replace('given', each.name)}): {each.name} = "
         f"typed({call!r}, {each.name!r}, {each.name}, {each.kind!r}, {each.output})"
@@ -119,10 +119,10 @@ def source(
     """Return the text of an entry's function, and what its names stand for but for `body`."""
     values: dict[str, Any] = {
         **PREDICATES, "foreign_stream": foreign_stream, "foreign_model": foreign_model, "plain": plain, "typed": typed,
-        "__name__": __name__,
+        "Out": Out, "__name__": __name__,
     }  # fmt: skip
     takes = ", ".join(f"{each.name}={0 if each.number else None}" for each in parameters)
-    kinds = {each.name: each.kind for each in parameters}
+    by_name = {each.name: each for each in parameters}
     lines = [f"def {name}(acl{', *, ' if takes else ''}{takes}):"]
     numbers = [each for each in parameters if each.number]
     lines += [
@@ -142,7 +142,7 @@ def source(
         if waiting and not check.acl_layer:
             lines.append("    acl.wait_unlocked()")
             waiting = False
-        lines += _lines(name, number, _adapted(check, kinds.get(check.name, "")), values, known)
+        lines += _lines(name, number, _adapted(check, by_name.get(check.name)), values, known)
     if waiting:
         lines.append("    acl.wait_unlocked()")
     lines += [line for key, line in of_type.items() if key not in early]
@@ -151,12 +151,21 @@ def source(
     return "\n".join(lines) + "\n", values
 
 
-def _adapted(check: Check, kind: str) -> Check:
-    """Return the check as the parameter's kind wants it: a string's NULL is not "", what has a sign may be below 0."""
-    if kind == "Text" and check.test == f"not {check.name}":
-        return replace(check, test=f"{check.name} is None")
-    if kind and KINDS[kind].signed and check.test == f"{check.name} <= 0":
-        return replace(check, test=f"{check.name} == 0")
+def _adapted(check: Check, about: Parameter | None) -> Check:
+    """Return the check as the parameter's kind wants it: a string's NULL is not "", what has a sign may be below 0.
+
+    An output is not asked whether it is true: what stands there wrongly may not know.
+    """
+    if about is None:
+        return check
+    name, null = about.name, f"not {about.name}"
+    if check.test == null and about.kind == "Text" and not about.output:
+        return replace(check, test=f"{name} is None")
+    if check.test in (null, name) and (about.output or about.kind == "Info"):
+        unset = f"({name} is None or {name}.__class__ is int and not {name})"
+        return replace(check, test=unset if check.test == null else f"not {unset}")
+    if KINDS[about.kind].signed and check.test == f"{name} <= 0":
+        return replace(check, test=f"{name} == 0")
     return check
 
 

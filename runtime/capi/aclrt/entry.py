@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from npuhal.records import dataclass, field
 from runtime import errors
 from runtime.capi.aclrt.checks import Action, Check
 from runtime.capi.aclrt.compiling import compiled
-from runtime.capi.aclrt.kinds import Parameter, parameter
+from runtime.capi.aclrt.kinds import UNTOUCHED, Out, Parameter, parameter
 
 if TYPE_CHECKING:
     from typing import Protocol
@@ -32,6 +32,11 @@ if TYPE_CHECKING:
 Function = TypeVar("Function", bound=Callable[..., Any])
 Kind = TypeVar("Kind")
 
+__all__ = [
+    "CHAPTERS", "UNTOUCHED", "Entry", "Out", "entry", "find", "handle_of", "kept", "names", "need", "need_rt",
+    "null_pointer", "object_of", "own_stream_of", "stream_of", "wrong",
+]  # fmt: skip
+
 CHAPTERS = (
     "system.init", "system.hooks", "system.data_buffers", "system.versions", "system.miscellaneous",
     "system.snapshot", "device.devices", "device.topology", "device.limits", "device.context", "device.health",
@@ -44,36 +49,6 @@ CHAPTERS = (
     "diagnostics.stamps", "diagnostics.dump", "diagnostics.profiling",
 )  # fmt: skip
 """Modules of this package that hold entries, by the chapters of the API reference."""
-
-
-class Untouched:
-    """What an output holds until the function writes it."""
-
-    def __repr__(self) -> str:
-        return "untouched"
-
-
-UNTOUCHED = Untouched()
-
-
-class Out(Generic[Kind]):
-    """An output parameter: the caller's variable. `Out[U32]` says what it is in C."""
-
-    __slots__ = ("value",)
-
-    if TYPE_CHECKING:
-
-        def __new__(cls, value: Any = UNTOUCHED) -> Out[Any]:
-            """Make a variable of any type."""
-
-        value: Any
-    else:
-
-        def __init__(self, value: Any = UNTOUCHED) -> None:
-            self.value = value
-
-    def __repr__(self) -> str:
-        return f"Out({self.value!r})"
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from npuhal.records import dataclass
 
@@ -44,6 +44,37 @@ ManagedLocation: TypeAlias = int
 """aclrtMemManagedLocation, passed by value: the address of its 8 bytes."""
 Info: TypeAlias = Any
 """A pointer to what a failed task is described by, valid during the callback that was given it."""
+Type = TypeVar("Type")
+
+
+class Untouched:
+    """What an output holds until the function writes it."""
+
+    def __repr__(self) -> str:
+        return "untouched"
+
+
+UNTOUCHED = Untouched()
+
+
+class Out(Generic[Type]):
+    """An output parameter: the caller's variable. `Out[U32]` says what it is in C."""
+
+    __slots__ = ("value",)
+
+    if TYPE_CHECKING:
+
+        def __new__(cls, value: Any = UNTOUCHED) -> Out[Any]:
+            """Make a variable of any type."""
+
+        value: Any
+    else:
+
+        def __init__(self, value: Any = UNTOUCHED) -> None:
+            self.value = value
+
+    def __repr__(self) -> str:
+        return f"Out({self.value!r})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,10 +151,10 @@ class Acl:
         except npuhal.errors.LibraryNotFound as missing:
             text = f"{name}: driver library not found: {missing}"
             failed = errors.fault("ACL_ERROR_RT_NO_DEVICE", text, ee="EE1001", params=(text,))
-        except (OverflowError, MemoryError, struct.error, FieldOverflow):
-            if (wide := _too_wide(name, arguments)) is None:
+        except (OverflowError, MemoryError, struct.error, FieldOverflow, ValueError) as problem:
+            if (unfit := _unfit(name, arguments, problem)) is None:
                 raise
-            failed = wide
+            failed = unfit
         except (chips.UnknownChip, npuhal.errors.LoadError) as unusable:  # the machine, at its first use
             failed = errors.fault("ACL_ERROR_INTERNAL_ERROR", f"{name}: {unusable}")
         code = self._failed(failed)
@@ -175,13 +175,25 @@ class Acl:
             self._runtime.close(force=True)
 
 
-def _too_wide(call: str, arguments: Mapping[str, Any]) -> errors.RuntimeFault | None:
-    """Return what is wrong with a call that has ended in an overflow: the number that no memory or no word can hold."""
-    numbers = {name: value for name, value in arguments.items() if isinstance(value, int) and not 0 <= value < 1 << 31}
+def _unfit(call: str, arguments: Mapping[str, Any], problem: Exception) -> errors.RuntimeFault | None:
+    """Return what is wrong with a call that has ended so: a number that no memory or word can hold, text that is none.
+
+    Not every `ValueError` is one: Python raises it where it is to write out thousands of digits, or half a character.
+    """
+    if isinstance(problem, UnicodeEncodeError):
+        name, rule = next((key for key, value in arguments.items() if value is problem.object), "text"), "text in UTF-8"
+        return _refused(call, name, shown(problem.object), rule, "which no C string can hold")
+    least = 1 << 64 if type(problem) is ValueError else 1 << 31
+    numbers = {name: value for name, value in arguments.items() if isinstance(value, int) and not 0 <= value < least}
     if not numbers:
         return None
     name = max(numbers, key=lambda each: numbers[each] if numbers[each] > 0 else 1 << 64)
+    rule = f"the {name} that the memory behind it has"
+    return _refused(call, name, shown(numbers[name]), rule, "more than can be meant")
+
+
+def _refused(call: str, name: str, value: str, rule: str, wrong: str) -> errors.RuntimeFault:
     return errors.fault(
-        "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {name} is {shown(numbers[name])}, more than can be meant", ee="EE1003",
-        params=(call, shown(numbers[name]), name, "less"), hint=f"pass the {name} that the memory behind it has",
-    )
+        "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {name} is {value}, {wrong}", ee="EE1003",
+        params=(call, value, name, rule), hint=f"pass {rule}",
+    )  # fmt: skip

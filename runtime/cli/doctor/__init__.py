@@ -15,6 +15,7 @@ from runtime.cli.doctor import libraries, nodes, process, variables
 from runtime.cli.doctor.findings import Finding, Level
 from runtime.cli.doctor.ladder import Result, State, climb
 from runtime.cli.doctor.machine import Machine
+from runtime.cli.doctor.secrets import hidden, printable
 from runtime.cli.script import check_kernel_file
 
 if TYPE_CHECKING:
@@ -101,14 +102,16 @@ def run(args: argparse.Namespace, out: Output) -> int:
     findings = diagnose(machine, skip=() if real else _HARDWARE)
     if not args.json:
         if not real:
-            out.line(f"{url} needs no driver: libraries and devices are not looked at (--url hal:// does)")
+            shown = printable(hidden(url))
+            out.line(f"{shown} needs no driver: libraries and devices are not looked at (--url hal:// does)")
             out.line()
         for name, found in findings.items():
             _show(name, found, out)
     results = _probe(args, url, machine, findings, out) if args.probe or args.bundle else []
     if args.json:
         told = {name: [finding.as_json() for finding in found] for name, found in findings.items()}
-        out.json({"backend": url, "door": url, "findings": told, "probe": [result.as_json() for result in results]})
+        steps = [result.as_json() for result in results]
+        out.json(hidden({"backend": url, "door": url, "findings": told, "probe": steps}))
     wrong = any(finding.level is Level.PROBLEM for found in findings.values() for finding in found)
     return int(wrong or any(result.bad for result in results))
 
@@ -154,7 +157,7 @@ def _probe(
         if not args.json:
             out.line(f"wrote {args.bundle}; logs are not inside, they lie in:")
             for folder in bundle.log_folders(machine):
-                out.line(f"  {folder}")
+                out.line(f"  {printable(hidden(folder))}")
     return results
 
 
@@ -163,9 +166,10 @@ def _show_step(result: Result, args: argparse.Namespace, out: Output) -> None:
         return
     code = f" (code {result.code})" if result.code else ""
     style = "bold red" if result.bad else "yellow" if result.state is State.WARNING else ""
-    out.line(f"  {result.state.value:<7}  {result.step:<12} {result.ms:9.2f} ms  {result.told}{code}", style=style)
+    told = f"{hidden(result.told)}{code}"
+    out.line(f"  {result.state.value:<7}  {result.step:<12} {result.ms:9.2f} ms  {told}", style=style)
     if result.cure:
-        out.line(f"           cure: {result.cure}")
+        out.line(f"           cure: {hidden(result.cure)}")
 
 
 def _show(section: str, findings: list[Finding], out: Output) -> None:
@@ -174,8 +178,8 @@ def _show(section: str, findings: list[Finding], out: Output) -> None:
         out.line("  ok       no problems found", style="green")
     for finding in findings:
         mark, style = _MARKS[finding.level]
-        out.line(f"  {mark}  {finding.situation}", style=style)
+        out.line(f"  {mark}  {hidden(finding.situation)}", style=style)
         for label, text in (("seen", finding.evidence), ("cure", finding.cure)):
             if text:
-                out.line(f"           {label}: {text}")
+                out.line(f"           {label}: {hidden(text)}")
     out.line()

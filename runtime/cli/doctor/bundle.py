@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import platform
 import sys
@@ -11,10 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chips.registry import plugin
+from npuhal.files import write_whole
 from npuhal.records import asdict
 from npuhal.trace import TraceApi, format_record
 from runtime.cli.doctor import variables
 from runtime.cli.doctor.machine import Machine
+from runtime.cli.doctor.secrets import hidden, printable
 from runtime.driver.calls import HalCalls
 from runtime.driver.queues import QueueDriver
 from runtime.errors import RuntimeFault
@@ -41,18 +44,25 @@ def log_folders(machine: Machine) -> tuple[str, ...]:
 def settings(machine: Machine) -> dict[str, str]:
     """Return the variables that others may see, by name: those that are known to be settings or paths, no others.
 
-    A name says nothing about a value: ASCEND_PASSWORD begins like a setting.
+    A name says nothing about a value: ASCEND_PASSWORD begins like a setting. What looks like a secret within a value is
+    hidden.
     """
     allowed = {*variables.table(), *_OF_THE_LOADER}
-    return {name: value for name, value in sorted(machine.environ.items()) if name in allowed}
+    return {name: hidden(value) for name, value in sorted(machine.environ.items()) if name in allowed}
+
+
+def _lines(machine: Machine) -> list[str]:
+    return [f"{name}={printable(value)}" for name, value in settings(machine).items()]
 
 
 def contents(members: Mapping[str, str], machine: Machine) -> Iterator[str]:
     """Yield in lines what a bundle will hold, to be read before it is written."""
     for name, text in members.items():
         yield f"{name:<16} {len(text.encode()):>8} bytes"
-    names = settings(machine)
-    yield f"variables: {', '.join(names) or 'none'}; {len(machine.environ) - len(names)} others are left out"
+    for line in _lines(machine):
+        yield f"variable {line}"
+    shown = settings(machine)
+    yield f"variables: {', '.join(shown) or 'none'}; {len(machine.environ) - len(shown)} others are left out"
 
 
 def collect(
@@ -63,7 +73,7 @@ def collect(
         "README.txt": _readme(machine),
         "findings.json": _json({name: [finding.as_json() for finding in rows] for name, rows in findings.items()}),
         "probe.json": _json([result.as_json() for result in results]),
-        "environment.txt": "".join(f"{name}={value}\n" for name, value in settings(machine).items()),
+        "environment.txt": "".join(f"{line}\n" for line in _lines(machine)),
         "system.txt": f"{platform.platform()}\n{sys.version}\n",
         "device.json": _json(_device(probe)),
         "queue.json": _json(_queue(probe)),
@@ -72,14 +82,16 @@ def collect(
 
 
 def write(members: Mapping[str, str], path: Path) -> None:
-    """Write the members to a zip file; OSError when that is not possible."""
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as bundle:
+    """Write the members to a zip file, all of it or nothing; OSError when that is not possible."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as bundle:
         for name, text in members.items():
             bundle.writestr(name, text)
+    write_whole(path, packed.getvalue())
 
 
 def _readme(machine: Machine) -> str:
-    logs = "\n".join(f"  {folder}" for folder in log_folders(machine))
+    logs = "\n".join(f"  {printable(hidden(folder))}" for folder in log_folders(machine))
     return (
         "Made by `npuhal doctor --bundle`.\n"
         "findings.json     problems of this machine, each with evidence and cure\n"
@@ -87,7 +99,7 @@ def _readme(machine: Machine) -> str:
         "device.json       what the driver says about the machine\n"
         "queue.json        the probe's queue: head, tail, status; its last entries decoded; completion entries raw\n"
         "hal_calls.txt     every driver call of the probe, with arguments and answers\n"
-        "environment.txt   variables that are known to be settings or paths; all others are left out\n"
+        "environment.txt   variables that are known to be settings or paths, *** for a word kept back; no others\n"
         f"Not inside, for they may be large or need rights; please add them:\n{logs}\n"
     )
 
@@ -121,8 +133,8 @@ def _queue(probe: Probe) -> dict[str, object]:
 def _calls(probe: Probe) -> str:
     if not isinstance(probe.hal, TraceApi):
         return "no call was made\n"
-    return "".join(f"{format_record(record)}\n" for record in probe.hal.records)
+    return "".join(f"{printable(hidden(format_record(record)))}\n" for record in probe.hal.records)
 
 
 def _json(value: object) -> str:
-    return json.dumps(value, indent=2, default=str)
+    return json.dumps(hidden(value), indent=2, default=lambda each: hidden(str(each)))

@@ -15,6 +15,7 @@ from npuhal.words import close_names, natural
 from runtime.cli.doctor.findings import Finding, Level
 from runtime.cli.doctor.machine import Machine
 from runtime.cli.doctor.nodes import device_nodes
+from runtime.cli.doctor.secrets import printable
 from runtime.driver import visible
 
 __all__ = ["check", "table"]
@@ -43,7 +44,7 @@ def check(machine: Machine) -> Iterator[Finding]:
 
 
 def _judge(machine: Machine, name: str, value: str, row: dict[str, Any]) -> Finding:
-    shown = f"{name}={value}"
+    shown = f"{name}={printable(value)}"
     if name == visible.VARIABLE:
         return _mask(machine, value)
     if "elsewhere" in row:

@@ -19,13 +19,24 @@ def test_a_file_is_made_and_replaced(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["page.html"]
 
 
-def test_a_failure_leaves_what_was_there(tmp_path: Path) -> None:
+def test_a_failure_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "page.html"
     path.write_text("before")
-    with pytest.raises(UnicodeEncodeError):
-        write_whole(path, "half \ud800")
+    with monkeypatch.context() as failing:
+        failing.setattr(Path, "replace", lambda *_: os.stat(tmp_path / "gone"))
+        with pytest.raises(FileNotFoundError, match=r"page\.html"):
+            write_whole(path, "after")
     assert path.read_text() == "before"
     assert [each.name for each in tmp_path.iterdir()] == ["page.html"]
+
+
+def test_a_link_stays_one(tmp_path: Path) -> None:
+    path, link = tmp_path / "page.html", tmp_path / "link"
+    link.symlink_to(path)
+    for content in (b"\xff", "named \udcff"):
+        write_whole(link, content)
+        assert link.is_symlink()
+        assert path.read_bytes() == (content if isinstance(content, bytes) else b"named \\udcff")
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")

@@ -18,7 +18,7 @@ import pytest
 import npuhal
 from npuhal.errors import LibraryNotFound, StubLibrary
 from runtime.cli import UsageError, doctor
-from runtime.cli.doctor.bundle import log_folders
+from runtime.cli.doctor.bundle import log_folders, write
 from runtime.cli.doctor.ladder import Doubt, Failed, ProbeStep, Result, Skipped, State, climb
 from runtime.cli.doctor.machine import Machine
 from runtime.cli.doctor.probe import Probe
@@ -290,6 +290,8 @@ def test_the_bundle_holds_calls_entries_and_settings_but_no_secrets(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ASCEND_PROCESS_LOG_PATH", "/var/log/npu")
+    monkeypatch.setenv("ASCEND_WORK_PATH", "/opt/bob:secret@host/\udcff\nASCEND_PASSWORD=secret")
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/opt/token=secret/lib")
     for name in SECRETS:
         monkeypatch.setenv(name, "secret")
     target, screen = tmp_path / "bundle.zip", io.StringIO()
@@ -302,7 +304,8 @@ def test_the_bundle_holds_calls_entries_and_settings_but_no_secrets(
     assert (queue["head"], queue["tail"]) == (2, 2)
     assert [len(bytes.fromhex(entry)) for entry in queue["completions"]] == [32]
     assert "halSqTaskSend" in members["hal_calls.txt"]
-    assert "ASCEND_PROCESS_LOG_PATH=/var/log/npu" in members["environment.txt"]
+    assert "ASCEND_PROCESS_LOG_PATH=/var/log/npu\n" in members["environment.txt"]
+    assert "ASCEND_WORK_PATH=/opt/***@host/\\udcff\\nASCEND_PASSWORD=***\n" in members["environment.txt"]
     assert "secret" not in "".join(members.values())
     assert "/var/log/npu" in members["README.txt"]
     said = screen.getvalue()
@@ -312,6 +315,21 @@ def test_the_bundle_holds_calls_entries_and_settings_but_no_secrets(
     assert "others are left out" in said
     assert "secret" not in said
     assert [step["step"] for step in json.loads(members["probe.json"])] == list(STEPS)
+
+
+def test_a_bundle_that_cannot_be_written_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "bundle.zip"
+    target.write_bytes(b"before")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(OSError, match="No space left"):
+        write({"a.txt": "text"}, target)
+    monkeypatch.undo()
+    assert [each.read_bytes() for each in tmp_path.iterdir()] == [b"before"]
+    write({"a.txt": "text"}, Path("/dev/null"))
 
 
 def test_a_bundle_of_a_machine_without_a_driver_has_its_findings(tmp_path: Path) -> None:

@@ -6,9 +6,9 @@ import ctypes
 import logging
 import struct
 from collections.abc import Sequence
-from pathlib import Path
 
 from chips.tasks import CoreKernel, MemWaitValue, MemWriteValue, WriteValue
+from npuhal.files import write_whole
 from runtime import errors
 from runtime.capi.aclrt.checks import context, live, null, null_rt, own, own_model, refuse, succeed, unbound, uncaptured
 from runtime.capi.aclrt.entry import Out, entry, handle_of, kept, need_rt
@@ -296,9 +296,9 @@ def aclmdlRIDebugJsonPrint(acl: Acl, modelRI: Handle, path: Text, flags: U32) ->
     call = "aclmdlRIDebugJsonPrint"
     model = model_of(acl, call, modelRI)
     try:
-        Path(path).write_text(view.debug_json(model, flags), encoding="utf-8")
-    except OSError as failure:
+        write_whole(path, view.debug_json(model, flags))
+    except (OSError, ValueError) as failure:  # ValueError: no file can have this name
         raise errors.fault(
-            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {path} cannot be written: {failure.strerror}", ee="EE1011",
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {path} cannot be written: {failure}", ee="EE1011",
             params=(call, path, "path", "the file cannot be opened"), hint="pass a path in a folder that exists",
         ) from failure

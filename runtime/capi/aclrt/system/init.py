@@ -6,6 +6,7 @@ import logging
 from pathlib import Path
 
 from npuhal.files import read_text
+from npuhal.words import shown
 from runtime import errors
 from runtime.capi.aclrt.checks import null, null_rt
 from runtime.capi.aclrt.device.topology import known_soc
@@ -29,7 +30,7 @@ def aclInit(acl: Acl, configPath: Text | None) -> None:
         acl.init_calls += 1
         if (configPath or "") not in ("", acl.config_path):
             first = acl.config_path or "no file"
-            _LOG.warning("aclInit with %s is ignored: this process was initialised with %s", configPath, first)
+            _LOG.warning("aclInit with %s is ignored: this process was initialised with %s", shown(configPath), first)
         raise errors.fault("ACL_ERROR_REPEAT_INITIALIZE")
     settings = configuration.read(Path(configPath)) if configPath else {}
     configuration.check_messages(settings)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from unittest import mock
 
+import numpy as np
 import pytest
 
 from runtime.capi.aclrt import Acl, Out, names
@@ -23,19 +24,23 @@ from runtime.memory import caller
 from tests.unit.runtime.capi.acl_module import opened
 
 HUGE = 1 << 200
-NUMBERS = (0, 1, -1, 5, 1 << 31, (1 << 32) - 1, (1 << 64) - 1, HUGE, None, [None], "x", 0.5, True)
+DIGITS = 10**5000  # which Python does not write out
+AMBIGUOUS = np.zeros((2, 2))  # neither true nor false
+NUMBERS = (0, 1, -1, 5, 1 << 31, (1 << 32) - 1, (1 << 64) - 1, HUGE, None, [None], "x", 0.5, True, DIGITS, AMBIGUOUS,
+           np.int64(-1), np.uint8(3))  # fmt: skip
 ODD: dict[str, tuple[Any, ...]] = {
     "Callback": (None, 0, 5, "x", [None]),
-    "Info": (None, 0, 5, "x", object()),
-    "Text": (None, 0, 5, "x", "x" * 100_000, b"x", "\0", "é"),
+    "Info": (None, 0, 5, "x", object(), AMBIGUOUS),
+    "Text": (None, 0, 5, "x", "x" * 100_000, b"x", "\0", "é", "\ud800", "\udcff"),
     "Dim3": (None, 0, (1, 2), (1, 2, 3), [None], "x"),
     "CondTaskParams": (None, 0, (1, 2), [None], "x"),
     "F32": (0.0, 1, None, "x", float("nan"), [None]),
     "Handle": (0, None, 1, 0xDEAD0000, [None], "x", HUGE, -1),
-    "Address": (0, None, 8, 4096, 0xDEAD0000, 1 << 63, (1 << 64) - 1, [None], "x", b"x", HUGE, -1, 0.5),
+    "Address": (0, None, 8, 4096, 0xDEAD0000, 1 << 63, (1 << 64) - 1, [None], "x", b"x", HUGE, -1, 0.5, "\ud800",
+                DIGITS),
 }
 ODD |= dict.fromkeys(("IpcEventHandle", "ManagedLocation"), ODD["Address"])
-OUTPUTS = (None, 0, 5, Out(), "x", [None])
+OUTPUTS = (None, 0, 5, Out(), "x", [None], AMBIGUOUS, slice(5), ctypes.c_int(0))
 ENDS = {"aclFinalize", "aclFinalizeReference"}
 SECONDS = 5.0
 
@@ -124,6 +129,8 @@ def test_many_odd_arguments_at_once(program: Program, seed: int) -> None:
 @pytest.mark.parametrize(("kind", "name", "arguments"), [
     ("an Out()", "aclrtMalloc", {"devPtr": 5, "size": 16}),
     ("an Out()", "aclrtCreateStream", {"stream": [None]}),
+    ("an Out()", "aclrtGetRunMode", {"runMode": ctypes.c_int(0)}),
+    ("an Out()", "aclrtGetDevice", {"deviceId": AMBIGUOUS}),
     ("a function", "aclrtSetExceptionInfoCallback", {"callback": 5}),
     ("what the callback was given", "aclrtGetTaskIdFromExceptionInfo", {"info": 5}),
     ("a str", "aclrtBinaryLoadFromFile", {"binPath": [None], "binHandle": Out()}),
@@ -135,6 +142,28 @@ def test_the_wrong_type_is_named(kind: str, name: str, arguments: dict[str, Any]
         for _ in range(2):
             with pytest.raises(TypeError, match=rf"{name}: .*must be {kind}".replace("()", r"\(\)")):
                 acl.call(name, **arguments)
+    finally:
+        acl.close()
+
+
+@pytest.mark.parametrize(("told", "name", "arguments"), [
+    ("flag is 0x", "aclmdlRIBindStream", {"flag": DIGITS}),
+    ("configType is 0x", "aclprofSetConfig", {"configType": DIGITS}),
+    ("src is '", "aclrtCmoAsync", {"src": "\ud800", "size": 1}),
+    ("msg is '", "aclprofMarkEx", {"msg": "\ud800", "msgLen": 3}),
+])  # fmt: skip
+def test_numbers_and_texts_that_cannot_be_written_out(told: str, name: str, arguments: dict[str, Any]) -> None:
+    acl = Acl("fake://ascend950")
+    acl.call("aclrtSetDevice", deviceId=0)
+    stream, model = Out(), Out()
+    acl.call("aclrtCreateStream", stream=stream)
+    acl.call("aclmdlRIBuildBegin", modelRI=model, flag=0)
+    takes = {each.name for each in find(name).arguments}  # type: ignore[union-attr]
+    given = {"stream": stream.value, "modelRI": model.value, "config": "x", "configLength": 1} | arguments
+    try:
+        for _ in range(2):
+            assert acl.call(name, **{key: value for key, value in given.items() if key in takes}) == 107000
+            assert told in acl.reports.take_text()
     finally:
         acl.close()
 

@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV   ?= .venv
 JOBS   ?= 2
 PY     := $(VENV)/bin/python
+# Not `python -m pytest`: with the checkout on its path pytest takes all packages for its plug-in and rewrites their assertions.
+PYTEST := $(VENV)/bin/pytest
 
 # Tests start hundreds of interpreters: each would compile all packages anew where the environment forbids to keep that.
 export PYTHONDONTWRITEBYTECODE :=
@@ -34,17 +36,17 @@ test: ruff
 
 # All tests with the Python functions, which are the reference; what sends and launches once more with the compiled ones.
 pytest: $(VENV)/.ready
-	NPUHAL_COMPILED=0 $(PY) -m pytest tests -m "not soak" -n $(JOBS)
+	NPUHAL_COMPILED=0 $(PYTEST) tests -m "not soak" -n $(JOBS)
 
 SENDING := $(patsubst %,tests/unit/runtime/core/submission/test_%.py,compiled interrupts prepared two_tasks ways) \
 	tests/unit/runtime/launch/test_launcher.py tests/reports/test_two_runtimes.py \
 	tests/contract/test_kernels.py tests/contract/test_streams.py tests/contract/test_events.py -m "not soak" -k "not contract or fake-ascend910b1 or fake-ascend950pr"
 compiled: $(VENV)/.ready
 	@$(PY) -c 'from runtime.core.submission.compiled import extension, told; print("sends:", told()); exit(not extension)' \
-		|| { echo "compiled sends skipped"; exit 0; } && $(PY) -m pytest $(SENDING)
+		|| { echo "compiled sends skipped"; exit 0; } && $(PYTEST) $(SENDING)
 
 schedules: $(VENV)/.ready
-	$(PY) -m pytest tests/contract/test_checkers.py tests/contract/test_callbacks.py -m "not soak" \
+	$(PYTEST) tests/contract/test_checkers.py tests/contract/test_callbacks.py -m "not soak" \
 		-k "fake-ascend950 and (checkers or programs_back)" --npu-schedules=4
 
 lint: ruff mypy
@@ -76,7 +78,7 @@ bench: $(VENV)/.ready
 
 # Each part ends within the hour on two quiet cores, or is ended and counted as failed; the table says what was tried.
 SOAK_PARTS := stress fuzz sweeps-direct sweeps-abi machines schedules orders
-SOAK       := timeout 3600 $(PY) -m pytest -n $(JOBS)
+SOAK       := timeout 3600 $(PYTEST) -n $(JOBS)
 soak: $(VENV)/.ready
 	@rm -rf soak; mkdir -p soak
 	@for part in $(SOAK_PARTS); do $(MAKE) --no-print-directory soak-$$part || true; done
@@ -112,7 +114,7 @@ test-sanitized: $(VENV)/.ready
 	$(PY) -m tests.tools.sanitized tests/stress $(SENDING)
 
 test-browser: $(VENV)/.ready
-	$(PY) -m pytest tests/browser -rs
+	$(PYTEST) tests/browser -rs
 
 # An environment of its own, because Triton-Ascend pins what others must not have: its wheels are for Python 3.11.
 TRITON_PYTHON ?= python3.11

@@ -19,8 +19,10 @@ settings.register_profile(
 settings.register_profile("soak", settings.get_profile("npuhal"), max_examples=1000)
 settings.load_profile("npuhal")
 
-_MANY = 20_000
-"""Objects made before the collector looks: with its own 700 it was a tenth of the CPU time of all tests."""
+# Objects made before the collector looks: with its own 700 it was a tenth of the CPU time of all tests, and a third of
+# that of a first collection, where pytest builds the syntax trees of all test modules.
+gc.set_threshold(20_000, 20, 20)
+
 _CONTRACT = "tests/contract/"
 _TIER = re.compile(r"(?<=[\[-])(fake-abi|fake|hal)(?=[-\]])")
 
@@ -29,7 +31,6 @@ def pytest_collection_finish() -> None:
     """Take ten thousand collected tests out of the collector's sight: each full collection would walk them again."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(_MANY, 20, 20)
 
 
 def pytest_runtest_setup(item: Any) -> None:

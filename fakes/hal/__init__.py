@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakes.hal.device import DeviceCalls
 from fakes.hal.dma import AsyncDmaCalls, DmaCalls
+from fakes.hal.esched import EventCalls
 from fakes.hal.faults import FaultCalls
 from fakes.hal.info import InfoCalls
 from fakes.hal.ipc import IpcCalls
@@ -37,7 +38,7 @@ CHAPTERS = (
     DeviceCalls, ProcessCalls, InfoCalls, MemoryCalls, ControlCalls, CopyCalls, RegistrationCalls, DmaCalls,
     AsyncDmaCalls, QueueCalls, StreamMemoryCalls, CallbackCalls, ArgumentCalls, SchedulerCalls, ResourceCalls,
     FaultCalls, PeerCalls, VmmCalls, IpcCalls, SharedIdCalls, SnapshotCalls, PoolCalls, MessageQueueCalls, GroupCalls,
-    BufferCalls,
+    BufferCalls, EventCalls,
 )  # fmt: skip
 """What is modelled; a module, or a folder of several, has the name of its chapter in `npuhal.tables`."""
 

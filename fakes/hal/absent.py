@@ -21,10 +21,11 @@ class Absence:
 
 
 _CHAPTERS = {
-    "esched": "the event scheduler serves processes on the device; a runtime on a host gets its reports from queues",
+    "esched": "the event scheduler serves processes on the device; a host asks the queue schedule alone",
     "hdc": "host-device sessions are the profiler's and the log's",
 }
-"""Chapters that are absent as a whole."""
+"""Chapters that are absent as a whole, but for what `_PRESENT` names."""
+_PRESENT = frozenset({"halEschedSubmitEventSync"})
 _MESSAGES = "queues that join devices over UB, or that the hardware of some chips serves"
 _JETTIES = "made ahead of time only by drivers with a work-queue cache; copies over UB go through halAsyncDmaCreate"
 _SUPER_POD = "there is one host: no super-pod, and one route between any two cards"
@@ -118,5 +119,5 @@ def absence(name: str, driver_tree: int) -> Absence | None:
         return Absence("managed memory exists on STARS v1 only")
     if name in (_LATER_ONLY if driver_tree == 1 else _FIRST_ONLY):
         return Absence("this chip's driver does not export it", exported=False)
-    chapter = _CHAPTERS.get(prototypes.prototype(name).chapter)
+    chapter = None if name in _PRESENT else _CHAPTERS.get(prototypes.prototype(name).chapter)
     return _ABSENT.get(name) if chapter is None else Absence(chapter)

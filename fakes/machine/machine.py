@@ -94,6 +94,10 @@ class Machine:
         """What says what else the process still has of a card that is being closed, by kind."""
         self.on_close: list[Callable[[int], None]] = []
         """Told the logic id of a card that the process closes: what chapters hold on it is gone."""
+        self.message_queues: dict[int, dict[int, Any]] = {}
+        """Queues for messages by copy, by card and number, where they were initialised."""
+        self.schedules: dict[int, Any] = {}
+        """What passes messages from queue to queue, by card, once somebody has asked for it."""
         self.closing = False
         self.planned: list[Planned] = []
         """Per card what was decided, where a plan was given."""

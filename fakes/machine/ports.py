@@ -224,6 +224,14 @@ class Machine(Protocol):
         """All memory."""
 
     @property
+    def message_queues(self) -> dict[int, dict[int, Any]]:
+        """Queues for messages by copy, by card and number."""
+
+    @property
+    def schedules(self) -> dict[int, Any]:
+        """What passes messages from queue to queue, by card."""
+
+    @property
     def buffers(self) -> SharedBuffers:
         """Message buffers and the group they come from."""
 

@@ -95,6 +95,23 @@ def test_batches_from_a_thread_that_loads_them(device: Device) -> None:
         assert len(channel) == 0
 
 
+def test_messages_pass_along_a_route(c: CApi) -> None:
+    source, target = (c("acltdtCreateQueue", attr=c.answer("acltdtCreateQueueAttr"), qid=Out()) for _ in range(2))
+    routes = c.answer("acltdtCreateQueueRouteList")
+    c("acltdtAddQueueRoute", routeList=routes, route=c.answer("acltdtCreateQueueRoute", srcId=source, dstId=target))
+    c("acltdtBindQueueRoutes", qRouteList=routes)
+    sent, received = ctypes.create_string_buffer(b"hello", 5), ctypes.create_string_buffer(5)
+    c("acltdtEnqueueData", qid=source, data=ctypes.addressof(sent), dataSize=5, userData=0, userDataSize=0,
+      timeout=1000, rsv=0)  # fmt: skip
+    c("acltdtDequeueData", qid=target, data=ctypes.addressof(received), dataSize=5, retDataSize=Out(), userData=0,
+      userDataSize=0, timeout=1000)  # fmt: skip
+    assert received.raw == b"hello"
+    c("acltdtUnbindQueueRoutes", qRouteList=routes)
+    for number in (source, target):
+        c("acltdtDestroyQueue", qid=number)
+    c("acltdtDestroyQueueRouteList", routeList=routes)
+
+
 def data_set(c: CApi, numbers: np.ndarray) -> int:
     dims = (ctypes.c_int64 * 2)(1, numbers.size)
     item = c.answer("acltdtCreateDataItem", tdtType=TENSOR, dims=ctypes.addressof(dims), dimNum=2, dataType=FLOAT,

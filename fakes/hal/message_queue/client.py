@@ -1,6 +1,6 @@
 """HAL chapter "message_queue": queues that a host process makes on a card and fills and empties itself, by copy.
 
-Numbers from `local.FIRST` on are queues of the host, whose messages are buffers. What wakes processes on the device or
+Numbers from `FIRST` on are queues of the host, whose messages are buffers. What wakes processes on the device or
 joins queues of several devices is not modelled.
 """
 
@@ -10,25 +10,29 @@ import ctypes
 import itertools
 from collections import deque
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from fakes.errors import NotModelled
 from fakes.hal.chapter import Chapter
-from fakes.hal.message_queue.local import DEEPEST, FIRST, SHALLOWEST, LocalQueues
 from npuhal import constants as c
 from npuhal import structs as s
 from npuhal.records import dataclass, field
 
 if TYPE_CHECKING:
+    from fakes.hal.message_queue.local import LocalQueues
     from fakes.machine.ports import Machine
 
-_MOST = FIRST
+FIRST = c.MAX_QUEUE_NUM // 2
+"""Number of the first queue of the host; what lies before belongs to cards."""
+SHALLOWEST, DEEPEST = 2, 8192
+"""Depths that queues may have."""
 _WORD = ctypes.sizeof(ctypes.c_uint32)
 _EVENTS = "nothing waits for the events of a queue here"
 
 
 @dataclass(slots=True)
-class _Queue:
+class Queue:
     """Messages as (context, contents)."""
 
     name: str
@@ -43,18 +47,25 @@ class MessageQueueCalls(Chapter):
 
     def __init__(self, machine: Machine) -> None:
         super().__init__(machine)
-        self._queues: dict[int, dict[int, _Queue]] = {}
+        self._queues: dict[int, dict[int, Queue]] = machine.message_queues
         """By card, once message queues were initialised there."""
-        self._local = LocalQueues(machine)
+        self._local_enabled = False
+        """Whether queues of the host are allowed."""
         self._started: set[int] = set()
         """Cards for which halQueueInit came after queues of the host were allowed."""
         machine.on_close.append(self._drop)
+
+    @cached_property
+    def _local(self) -> LocalQueues:
+        from fakes.hal.message_queue.local import LocalQueues
+
+        return LocalQueues(self.machine)
 
     def halQueueInit(self, devid: int) -> int:
         """Prepare a card for message queues; again is REPEATED_INIT, unless queues of the host are allowed."""
         if self.device(devid) is None:
             return c.DRV_ERROR_INVALID_DEVICE
-        if self._local.enabled:
+        if self._local_enabled:
             self._started.add(devid)
             self._queues.setdefault(devid, {})
             return 0
@@ -65,7 +76,7 @@ class MessageQueueCalls(Chapter):
 
     def halQueueCreate(self, devid: int, attributes: Any, qid: Any) -> int:
         """Make a queue; its number is the lowest that is free."""
-        if self._local.enabled and attributes is not None and attributes.deploy_type == c.LOCAL_QUEUE_DEPLOY:
+        if self._local_enabled and attributes is not None and attributes.deploy_type == c.LOCAL_QUEUE_DEPLOY:
             if devid not in self._started:
                 return c.DRV_ERROR_UNINIT
             return c.DRV_ERROR_INVALID_VALUE if qid is None else self._local.create(devid, attributes, qid)
@@ -75,9 +86,9 @@ class MessageQueueCalls(Chapter):
         if attributes is None or qid is None or not SHALLOWEST <= attributes.depth <= DEEPEST:
             return c.DRV_ERROR_PARA_ERROR
         number = next(number for number in itertools.count() if number not in queues)
-        if number >= _MOST:
+        if number >= FIRST:
             return c.DRV_ERROR_NO_RESOURCES
-        queues[number] = _Queue(attributes.name.decode(errors="replace"), attributes.depth)
+        queues[number] = Queue(attributes.name.decode(errors="replace"), attributes.depth)
         qid.value = number
         return 0
 
@@ -88,6 +99,8 @@ class MessageQueueCalls(Chapter):
         if self._find(devid, qid) is None:
             return c.DRV_ERROR_NOT_EXIST
         del self._queues[devid][qid]
+        if devid in self.machine.schedules:
+            self.machine.schedules[devid].gone(qid)
         self.machine.changed.notify_all()
         return 0
 
@@ -99,7 +112,7 @@ class MessageQueueCalls(Chapter):
         if queue is None:
             return c.DRV_ERROR_NOT_EXIST
         queue.messages.clear()
-        self.machine.changed.notify_all()
+        self._moved(devid)
         return 0
 
     def halQueueQueryInfo(self, devid: int, qid: int, info: Any) -> int:
@@ -124,7 +137,7 @@ class MessageQueueCalls(Chapter):
         if not name or qid is None:
             return c.DRV_ERROR_PARA_ERROR
         text = self._text(name)
-        if self._local.enabled:
+        if self._local_enabled:
             return self._local.number_of(devid, text, qid)
         wanted = text.decode(errors="replace")
         for number, queue in self._queues.get(devid, {}).items():
@@ -147,7 +160,7 @@ class MessageQueueCalls(Chapter):
                 return queue is None
             queue.messages.append((context, contents))
             queue.put += 1
-            self.machine.changed.notify_all()
+            self._moved(devid)
             return True
 
         return self._when(devid, qid, put, timeout, c.DRV_ERROR_QUEUE_FULL)
@@ -188,7 +201,7 @@ class MessageQueueCalls(Chapter):
                 contents = contents[size:]
             if vector.context_base:
                 memory.write(vector.context_base, context[: vector.context_len], "halQueueDeQueueBuff to")
-            self.machine.changed.notify_all()
+            self._moved(devid)
             return True
 
         rc = self._when(devid, qid, take, timeout, c.DRV_ERROR_QUEUE_EMPTY)
@@ -239,11 +252,11 @@ class MessageQueueCalls(Chapter):
     def halQueueSet(self, devid: int, command: int, given: Any) -> int:
         """Allow queues of the host, or set the mode of one."""
         if command == c.QUEUE_ENABLE_LOCAL_QUEUE:
-            self._local.enabled = True
+            self._local_enabled = True
             return 0
         if command == c.QUEUE_ENABLE_CLIENT_EVENT_MCAST:
             raise NotModelled("halQueueSet(QUEUE_ENABLE_CLIENT_EVENT_MCAST)", _EVENTS)
-        if not self._local.enabled:
+        if not self._local_enabled:
             return c.DRV_ERROR_NOT_SUPPORT
         size = ctypes.sizeof(s.QueueSetInput)
         if self.device(devid) is None or command != c.QUEUE_SET_WORK_MODE or given is None or not given.inBuff:
@@ -264,9 +277,9 @@ class MessageQueueCalls(Chapter):
             raise NotModelled("halQueueQuery(QUEUE_QUERY_SUPPORT_INTER_DEV_QUE)", "no queue here joins devices")
         if command == c.QUEUE_QUERY_MAX_IOVEC_NUM:
             return self._answer(told, c.QUEUE_MAX_IOVEC_NUM.to_bytes(_WORD, "little"), keeps_length=True)
-        if command == c.QUEUE_QUERY_QUES_OF_CUR_PROC and self._local.enabled:
+        if command == c.QUEUE_QUERY_QUES_OF_CUR_PROC and self._local_enabled:
             return self._answer(told, b"".join(map(bytes, self._local.all_of(devid))))
-        if command != c.QUEUE_QUERY_DEPLOY_TYPE and not self._local.enabled:
+        if command != c.QUEUE_QUERY_DEPLOY_TYPE and not self._local_enabled:
             return c.DRV_ERROR_NOT_SUPPORT
         wrong = c.DRV_ERROR_PARA_ERROR if command == c.QUEUE_QUERY_DEPLOY_TYPE else c.DRV_ERROR_INVALID_VALUE
         if not asked.inBuff or asked.inLen < _WORD:
@@ -306,7 +319,7 @@ class MessageQueueCalls(Chapter):
         return 0 if given else c.DRV_ERROR_PARA_ERROR
 
     def _is_local(self, qid: int) -> bool:
-        return self._local.enabled and qid >= FIRST
+        return self._local_enabled and qid >= FIRST
 
     def _exists(self, devid: int, qid: int) -> bool:
         return self._local.exists(qid) if self._is_local(qid) else self._find(devid, qid) is not None
@@ -319,10 +332,17 @@ class MessageQueueCalls(Chapter):
                 return text
         return bytes(c.QUEUE_MAX_STR_LEN)
 
+    def _moved(self, devid: int) -> None:
+        """Tell the routes of a card, and whoever waits, that there is a message or space."""
+        if devid in self.machine.schedules:
+            self.machine.schedules[devid].pass_on()
+        self.machine.changed.notify_all()
+
     def _drop(self, devid: int) -> None:
         self._queues.pop(devid, None)
+        self.machine.schedules.pop(devid, None)
 
-    def _find(self, devid: int, qid: int) -> _Queue | None:
+    def _find(self, devid: int, qid: int) -> Queue | None:
         return self._queues.get(devid, {}).get(qid)
 
     def _when(self, devid: int, qid: int, done: Callable[[], bool], timeout: int, late: int) -> int:

@@ -11,6 +11,7 @@ import itertools
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
+from fakes.hal.message_queue.client import DEEPEST, FIRST, SHALLOWEST
 from npuhal import constants as c
 from npuhal import structs as s
 from npuhal.records import dataclass, field
@@ -19,10 +20,6 @@ if TYPE_CHECKING:
     from fakes.machine.ports import Machine
     from fakes.machine.shared_buffers import Mbuf
 
-FIRST = c.MAX_QUEUE_NUM // 2
-"""Number of the first queue of the host; what lies before belongs to cards."""
-SHALLOWEST, DEEPEST = 2, 8192
-"""Depths that queues may have."""
 _NAME_BYTES = c.QUEUE_MAX_STR_LEN
 
 
@@ -53,7 +50,6 @@ class LocalQueues:
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
         self._queues: dict[int, LocalQueue] = {}
-        self.enabled = False
 
     def create(self, device: int, attributes: Any, number: Any) -> int:
         """Make a queue."""

@@ -84,6 +84,8 @@ class Acl:
         self.last = LastTask()
         self.queues: dict[tuple[int, int], MessageQueue] = {}
         """Message queues by device and number."""
+        self.routed: set[int] = set()
+        """Devices on which messages were given routes."""
         self._buffers: SharedBuffers | None = None
         self.data_buffers = HandleTable()
         """Memory of the caller's under a handle; needs no machine."""

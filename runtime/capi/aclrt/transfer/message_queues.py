@@ -8,11 +8,13 @@ from __future__ import annotations
 import ctypes
 
 from npuhal.records import dataclass, field
+from npuhal.words import count
 from runtime import errors
 from runtime.capi.aclrt.checks import null, refuse, zero
 from runtime.capi.aclrt.entry import Out, entry, need, object_of, wrong
 from runtime.capi.aclrt.kinds import I32, U32, Address, Enum, Handle, Size
 from runtime.capi.aclrt.state import Acl
+from runtime.driver.esched import Asked, ScheduleDriver
 from runtime.driver.message_queue import CONTEXT_BYTES, NAME_BYTES
 from runtime.feature.messages import MessageQueue
 from runtime.memory import caller
@@ -95,8 +97,15 @@ def acltdtCreateQueue(acl: Acl, attr: Handle, qid: Out[U32]) -> None:
 
 @entry()
 def acltdtDestroyQueue(acl: Acl, qid: U32) -> None:
-    """Give a queue up, with what is in it."""
-    queue = _queue(acl, "acltdtDestroyQueue", qid)
+    """Give a queue up, with what is in it; one that routes go from or to is refused (500001)."""
+    call = "acltdtDestroyQueue"
+    queue = _queue(acl, call, qid)
+    bound = routes_of(acl, qid)
+    if bound:
+        raise errors.fault(
+            "ACL_ERROR_FAILURE", f"{call}: {queue!r} is part of {count(bound, 'route')}",
+            hint="unbind them first (acltdtUnbindQueueRoutes)",
+        )
     queue.close()
     del acl.queues[queue.device.user_id, queue.number]
 
@@ -130,6 +139,14 @@ def acltdtDequeueData(
     caller.write(data, contents, size)
     if userData:
         caller.write(userData, aside, min(userDataSize, CONTEXT_BYTES))
+
+
+def routes_of(acl: Acl, queue: int) -> int:
+    """Return how many routes a queue of the thread's device is part of; where nobody has bound any, nobody is asked."""
+    device = acl.runtime.current_context().device
+    if device.user_id not in acl.routed:
+        return 0
+    return ScheduleDriver(device.hal, device.device_id).count(Asked.EITHER, queue, queue)
 
 
 def _size_of_kind(call: str, kind: int) -> int:

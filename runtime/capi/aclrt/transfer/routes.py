@@ -1,7 +1,7 @@
-"""Routes between message queues by name (acl_tdt_queue.h): descriptions and lists.
+"""Routes between message queues by name (acl_tdt_queue.h): descriptions, lists, and what the queue schedule does.
 
-Routes are served by a process on the device, which is not there for the queues of a host process: what asks for it
-answers 207000. Rights on queues are a matter of processes on the device.
+The schedule is a process on the device that the driver's starter begins (TSD), not this runtime: on a card where nobody
+has, the driver's refusal comes through. Rights on queues are a matter of processes on the device.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from runtime.capi.aclrt.entry import Out, entry, object_of, wrong
 from runtime.capi.aclrt.kinds import I32, U32, Address, Enum, Handle, Size
 from runtime.capi.aclrt.state import Acl
 from runtime.capi.aclrt.transfer.buffers import ON_HOST
+from runtime.driver.esched import Route as BoundRoute
+from runtime.driver.esched import ScheduleDriver
 from runtime.memory import caller
 
 _SOURCE, _TARGET = 0, 1
@@ -140,25 +142,25 @@ def acltdtSetQueueRouteQueryInfo(acl: Acl, param: Handle, type: Enum, len: Size,
 
 @entry(null("qRouteList"))
 def acltdtBindQueueRoutes(acl: Acl, qRouteList: Handle) -> None:
-    """Refuse: no process on the device serves routes."""
-    _routes(acl, "acltdtBindQueueRoutes", qRouteList)
-    raise _not_served("acltdtBindQueueRoutes")
+    """Let the queue schedule pass messages on along routes; 500001 where one cannot be bound, the others are then."""
+    _change(acl, "acltdtBindQueueRoutes", qRouteList, bind=True)
 
 
 @entry(null("qRouteList"))
 def acltdtUnbindQueueRoutes(acl: Acl, qRouteList: Handle) -> None:
-    """Refuse, as `acltdtBindQueueRoutes` does."""
-    _routes(acl, "acltdtUnbindQueueRoutes", qRouteList)
-    raise _not_served("acltdtUnbindQueueRoutes")
+    """Take routes back; one that is not bound counts as unbound."""
+    _change(acl, "acltdtUnbindQueueRoutes", qRouteList, bind=False)
 
 
 @entry(null("qRouteList", "queryInfo"))
 def acltdtQueryQueueRoutes(acl: Acl, queryInfo: Handle, qRouteList: Handle) -> None:
-    """Refuse, as `acltdtBindQueueRoutes` does."""
+    """Put the routes that a question is about into a list, in place of what is in it."""
     call = "acltdtQueryQueueRoutes"
-    _routes(acl, call, qRouteList).members.clear()
-    _whole(call, object_of(acl, call, RouteQuery, queryInfo=queryInfo))
-    raise _not_served(call)
+    found, question = _routes(acl, call, qRouteList), object_of(acl, call, RouteQuery, queryInfo=queryInfo)
+    found.members.clear()
+    _whole(call, question)
+    asked, source, target = (question.words.get(each, 0) for each in (_MODE, _OF_SOURCE, _OF_TARGET))
+    found.members.extend(Route(*each) for each in _schedule(acl).query(asked, source, target))
 
 
 @entry(ON_HOST)
@@ -186,8 +188,17 @@ def _routes(acl: Acl, call: str, routes: int) -> Routes:
     return object_of(acl, call, Routes, routeList=routes)
 
 
-def _not_served(call: str) -> errors.RuntimeFault:
-    return errors.fault(
-        "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{call}: no process serves the queues of a host to others",
-        hint="use acltdtEnqueueData and acltdtDequeueData in one process, or a channel",
-    )
+def _schedule(acl: Acl) -> ScheduleDriver:
+    device = acl.runtime.current_context().device
+    return ScheduleDriver(device.hal, device.device_id)
+
+
+def _change(acl: Acl, call: str, routes: int, *, bind: bool) -> None:
+    found, schedule = _routes(acl, call, routes), _schedule(acl)
+    if bind:
+        schedule.greet(acl.runtime.pid)
+        acl.routed.add(acl.runtime.current_context().device.user_id)
+    members = [BoundRoute(member.source, member.target) for member in found.members]
+    for member, now in zip(found.members, schedule.change(members, bind=bind), strict=True):
+        member.status = now.status
+

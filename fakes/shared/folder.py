@@ -26,7 +26,7 @@ _OURS = re.compile(r"table|\d{1,3}\.json(\.new)?")
 """Names of the files that processes make in the folder of a machine; no other one is touched."""
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE_FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC
-_NOT_FOLLOWED = (errno.ELOOP, errno.ENOTDIR)
+_NOT_FOLLOWED = (errno.ELOOP, errno.ENOTDIR, errno.EISDIR)
 _ELSEWHERE = "set XDG_RUNTIME_DIR to a folder of your own"
 
 
@@ -148,6 +148,8 @@ class Folder:
                 self.leave()
         except OSError as problem:
             self.leave()
+            if problem.errno in _NOT_FOLLOWED and root().is_dir():
+                raise self._foreign() from None
             raise HostRefused(f"cannot open shared={self.name} in {root()}", problem, _ELSEWHERE) from None
         except BaseException:
             self.leave()
@@ -164,13 +166,14 @@ class Folder:
             self.fd = os.open(_TABLE, os.O_RDWR | os.O_CREAT | _FILE_FLAGS, 0o600, dir_fd=self._folder)
         except FileNotFoundError:
             return False
-        except OSError as problem:
-            if problem.errno in _NOT_FOLLOWED:
-                raise NotShareable(f"{folder(self.name)} is or holds a link or a foreign file; take it away") from None
-            raise
         finally:
             os.close(above)
+        if not _is_table(self.fd):
+            raise self._foreign()
         return True
+
+    def _foreign(self) -> NotShareable:
+        return NotShareable(f"{folder(self.name)} is or holds a link or a foreign file; take it away")
 
     def _current(self) -> bool:
         try:
@@ -255,6 +258,12 @@ class Folder:
         self.fd = self._folder = -1
 
 
+def _is_table(fd: int) -> bool:
+    """Whether an open file may be a table of ours: no pipe, and no second name of somebody's file."""
+    found = os.fstat(fd)
+    return stat.S_ISREG(found.st_mode) and found.st_nlink <= 1
+
+
 def _row_name(slot: int) -> str:
     return f"{slot}.json"
 
@@ -301,7 +310,7 @@ def _sweep(above: int, but: str) -> None:
             os.close(folder_fd)
             continue
         try:
-            if _lock(table, fcntl.LOCK_EX) and _lock(folder_fd, fcntl.LOCK_EX):
+            if _is_table(table) and _lock(table, fcntl.LOCK_EX) and _lock(folder_fd, fcntl.LOCK_EX):
                 _remove(name, folder_fd, above)
         finally:
             os.close(table)

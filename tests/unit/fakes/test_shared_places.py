@@ -111,6 +111,22 @@ def test_a_table_that_is_a_link_is_refused(home: Path, enter: Enter) -> None:
     assert (home / "data").read_bytes() == b"not ours"
 
 
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo, lambda path: os.link(Path(path).parents[2] / "data", path)])
+@pytest.mark.parametrize("name", ["table", "0.json"])
+def test_what_is_no_file_of_ours_is_no_table(home: Path, enter: Enter, name: str, make: Callable[[Path], None]) -> None:
+    (home / "data").write_bytes(b"not ours")
+    folder("one").mkdir(mode=0o700, parents=True)
+    root().chmod(0o700)
+    make(folder("one") / name)
+    refused = name == "table" or make is os.mkdir
+    for _ in range(2):
+        with pytest.raises(NotShareable, match="take it away") if refused else nullcontext():
+            enter("two").leave()
+            enter().leave()
+        assert (folder("one") / name).exists() is refused
+    assert (home / "data").read_bytes() == b"not ours"
+
+
 def test_only_files_of_our_naming_are_deleted(enter: Enter) -> None:
     enter().leave()
     folder("one").mkdir(mode=0o700)

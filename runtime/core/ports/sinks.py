@@ -93,6 +93,9 @@ class CaptureBranch(Protocol):
     def told(self) -> str:
         """Return in words the graph, who captures it and how, and how the stream came into the capture."""
 
+    def let_go(self) -> bool:
+        """Give the capture up if the block that has begun it is gone; returns whether it is."""
+
     def ready(self) -> StreamPort:
         """Return the graph's stream for the next task."""
 

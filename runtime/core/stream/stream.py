@@ -289,7 +289,7 @@ class Stream(NotCopied):
         return as_stream(self.sink.stream_for(self))
 
     def check_not_captured(self, call: str, *, posted: bool = True) -> None:
-        """Refuse what cannot be done to a stream that is being captured.
+        """Refuse what cannot be done to a stream that is being captured; a capture that nobody can end is given up.
 
         Args:
             posted: whether the C API leaves a message besides the code.
@@ -297,7 +297,7 @@ class Stream(NotCopied):
         Raises:
             CaptureError 107027: it is; the capture goes on.
         """
-        if self.branch is not None:
+        if self.branch is not None and not self.branch.let_go():
             raise errors.fault(
                 "RT_ERROR_STREAM_CAPTURED",
                 f"{call}: stream {self.stream_id} is being captured into {self.branch.told()}",

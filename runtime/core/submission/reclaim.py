@@ -130,14 +130,19 @@ def drain(stream: StreamPort, limit: int = 0) -> None:
         run_callbacks(stream.ring.pending_callbacks)
 
 
+def _has_queue(stream: StreamPort) -> bool:
+    """Whether the queue is the stream's still: another one may have its id by now. The lock is held."""
+    return not stream.closed and stream.wanted_queues is None
+
+
 def _take_back(stream: StreamPort, limit: int) -> None:
     """Read the head and free finished slots, all or at most `limit`; callbacks are then pending (see TaskRing).
 
     A stream in failure mode ABORT gives everything up: what it still holds is never executed.
     """
     ring = stream.ring
-    if stream.closed or stream.wanted_queues is not None:
-        return  # the id of its queue may be another stream's by now
+    if not _has_queue(stream):
+        return
     if stream.failure_mode is FailureMode.ABORT:
         done = ring.pending
     elif stream.keeps_tasks or stream.traits.host_only or not stream.own_sink.immediate:
@@ -163,7 +168,11 @@ def try_recycle(stream: StreamPort) -> None:
     ring = stream.ring
     remark = stream.device.hal.remark
     remark("internal")
-    behind = (ring.tail - stream.read_head()) % ring.depth
-    remark("back")
+    try:
+        with stream.lock:
+            there = stream.own_sink.immediate and _has_queue(stream)
+            behind = (ring.tail - stream.read_head()) % ring.depth if there else 0
+    finally:
+        remark("back")
     if behind > _FAR_BEHIND or ring.pending > ring.depth * 3 // 4:
         reclaim(stream, TICK)

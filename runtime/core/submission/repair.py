@@ -79,8 +79,7 @@ def repair_stored(stream: StreamPort) -> None:
     """Give the position back that a prepared send had taken for an entry which the host keeps."""
     ring = stream.ring
     with stream.lock:  # as above
-        if ring.in_flight_start not in (None, ring.submitted):
+        if ring.in_flight_start is not None:
             stream.own_sink.rollback(stream, 1)
-        ring.in_flight_start = None
     with suppress(RuntimeError):
         stream.lock.release()

@@ -162,6 +162,12 @@ class TaskRing:
         if self.completion_callbacks and self.completion_callbacks[-1][0] > self.submitted:
             self.completion_callbacks.pop()
 
+    def undo(self, count: int) -> None:
+        """Undo a `take` that may have been broken off before its last step."""
+        taken, self.in_flight_start = self.submitted != self.in_flight_start, None
+        if taken:
+            self.give_back(count)
+
     def id_at(self, position: int) -> int:
         """Return the id of the task whose SQE sits at a position."""
         raise NotImplementedError

@@ -152,8 +152,8 @@ class AicpuSink(OwnSink):
         """Keep no SQEs: the model's node says all that the AICPU scheduler needs."""
 
     def rollback(self, stream: StreamPort, count: int) -> bool:
-        """Give the positions back."""
-        stream.ring.give_back(count)
+        """Give the positions back, if an interrupt has not come before they were taken."""
+        stream.ring.undo(count)
         return True
 
 

@@ -85,6 +85,6 @@ class SoftwareSink(OwnSink):
         self.image[start:end] = sqes
 
     def rollback(self, stream: StreamPort, count: int) -> bool:
-        """Give the positions back."""
-        stream.ring.give_back(count)
+        """Give the positions back, if an interrupt has not come before they were taken."""
+        stream.ring.undo(count)
         return True

@@ -21,28 +21,27 @@ FIRST_SLOTS = 1024
 class TaskPool:
     """Slots for the tasks of all streams of a device that have no ring."""
 
-    __slots__ = ("_lock", "limit", "slots", "used")
+    __slots__ = ("limit", "lock", "slots", "used")
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.slots = min(FIRST_SLOTS, limit)
         self.used = 0
-        self._lock = threading.Lock()
+        """Changed by rings with the lock held, in one step with what they know of the task."""
+        self.lock = threading.Lock()
 
-    def take(self) -> bool:
-        """Take a slot, growing the pool if need be; False when the chip's limit is reached."""
-        with self._lock:
-            if self.used == self.slots:
-                if self.slots == self.limit:
-                    return False
-                self.slots = min(self.slots + FIRST_SLOTS, self.limit)
-            self.used += 1
-            return True
+    def grow(self) -> None:
+        """Make more slots, as all are used; the lock is held.
 
-    def give_back(self, count: int) -> None:
-        """Return slots of tasks that are done."""
-        with self._lock:
-            self.used -= count
+        Raises:
+            ResourceExhausted 207005: the chip's limit is reached.
+        """
+        if self.slots == self.limit:
+            raise errors.fault(
+                "ACL_ERROR_RT_RESOURCE_ALLOC_FAIL", f"all {self.limit} tasks of the device are in use",
+                layer="core", hint="synchronise streams that have much work queued",
+            )
+        self.slots = min(self.slots + FIRST_SLOTS, self.limit)
 
 
 class PooledRing(TaskRing):
@@ -64,45 +63,50 @@ class PooledRing(TaskRing):
 
     def take(self, count: int, serial: int, owner: TaskInfo) -> TaskIds:
         """Take a slot of the pool, the next free id, and positions that carry it."""
-        if not self._pool.take():
-            raise errors.fault(
-                "ACL_ERROR_RT_RESOURCE_ALLOC_FAIL", f"all {self._pool.limit} tasks of the device are in use",
-                layer="core", hint="synchronise streams that have much work queued",
-            )
-        self.in_flight_start = self.submitted
         task_id = self._next
         while task_id in self._taken:
             task_id = (task_id + 1) % NO_TASK
-        self._next = (task_id + 1) % NO_TASK
-        self._taken[task_id] = count
         first = self.submitted % self.depth
         for offset in range(count):
             position = (first + offset) % self.depth
             self.ids[position] = task_id
             self.owners[position] = owner
-        self.submitted += count
+        pool = self._pool
+        with pool.lock:
+            if pool.used == pool.slots:
+                pool.grow()
+            # nothing from here on can be interrupted
+            self.in_flight_start = self.submitted
+            self._next = (task_id + 1) % NO_TASK
+            self._taken[task_id] = count
+            pool.used += 1
+            self.submitted += count
         return TaskIds(task_id, serial, first)
 
     def give_back(self, count: int) -> None:
         """Undo the take just made; its id is the next one again."""
+        task_id, pool = self.ids[(self.submitted - count) % self.depth], self._pool
+        with pool.lock:
+            if task_id in self._taken:
+                # nothing from here on can be interrupted
+                self._next = task_id
+                del self._taken[task_id]
+                pool.used -= 1
         super().give_back(count)
-        task_id = self.ids[self.submitted % self.depth]
-        self._next = task_id
-        del self._taken[task_id]
-        self._pool.give_back(1)
 
     def reclaim(self, count: int, release: Any) -> None:
         """Free positions; ids and slots of tasks whose last position is among them become free again."""
-        finished = 0
+        taken, pool = self._taken.copy(), self._pool
         for offset in range(count):
             task_id = self.ids[(self.reclaimed + offset) % self.depth]
-            left = self._taken.get(task_id, 0) - 1
-            if left > 0:
-                self._taken[task_id] = left
-            elif left == 0:
-                del self._taken[task_id]
-                finished += 1
-        self._pool.give_back(finished)
+            if task_id in taken:
+                taken[task_id] -= 1
+        left = {task_id: positions for task_id, positions in taken.items() if positions}
+        finished = len(taken) - len(left)
+        with pool.lock:
+            # nothing from here on can be interrupted: done again, there is nothing left of these positions
+            self._taken = left
+            pool.used -= finished
         super().reclaim(count, release)
 
     def id_at(self, position: int) -> int:

@@ -38,6 +38,16 @@ class GraphState(enum.IntEnum):
     READY = 5
 
 
+class Block:
+    """A `with` block at whose end something ends; `gone` when nobody can leave it any more, whether that has ended or
+    not."""
+
+    __slots__ = ("gone",)
+
+    def __init__(self) -> None:
+        self.gone = False
+
+
 OF_STREAM = {GraphState.CAPTURING: CaptureStatus.ACTIVE, GraphState.INVALIDATED: CaptureStatus.INVALIDATED}
 """The status of streams of a capture; NONE for the other states."""
 NOT_READY = {

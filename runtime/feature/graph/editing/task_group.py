@@ -17,10 +17,11 @@ from runtime.feature.graph.recording.group import KERNELS, TaskGroup, no_kernel
 if TYPE_CHECKING:
     from chips.env import TaskIds
     from chips.tasks import Task
-    from runtime.core.ports import BoundModel, CaptureBranch, StreamPort
+    from runtime.core.ports import BoundModel, CaptureBranch, StreamPort, TaskSink
     from runtime.core.stream.stream import Stream
     from runtime.feature.graph.recording.branch import Branch
     from runtime.feature.graph.recording.node import Node
+    from runtime.feature.graph.state import Block
     from runtime.memory.arguments import ArgumentBlock
 
 
@@ -70,10 +71,13 @@ def end_group(stream: Stream) -> TaskGroup:
     return group
 
 
-def begin_update(stream: Stream, group: TaskGroup) -> None:
+def begin_update(stream: Stream, group: TaskGroup, *, block: Block | None = None) -> None:
     """Let a stream update a task group: each kernel launched in it from now on replaces the group's next one.
 
     The new parameters are in force for executions queued behind the stream's work; until then the old ones are.
+
+    Args:
+        block: the block at whose end the update ends; where that is gone the update is over.
 
     Raises:
         CaptureError 107027: the stream is captured. StreamError 107005: it is bound to a model.
@@ -90,10 +94,10 @@ def begin_update(stream: Stream, group: TaskGroup) -> None:
         )
     if _update_of(stream) is not None:
         raise _status(call, f"stream {stream.stream_id} is filling a group already", posted=True)
-    if group.updater is not None:
+    if group.updater is not None and _update_of(group.updater) is not None:
         raise _status(call, f"stream {group.updater.stream_id} is filling {group.told()}")
     group.updater = stream
-    stream.sinks.lay(UpdateSink(stream, group))
+    stream.sinks.lay(UpdateSink(stream, group, block))
 
 
 def end_update(stream: Stream, *, complete: bool = True) -> None:
@@ -127,15 +131,15 @@ def end_update(stream: Stream, *, complete: bool = True) -> None:
 class UpdateSink:
     """Puts kernels that are submitted to a stream in the place of a group's, one after the other."""
 
-    __slots__ = ("group", "next", "stream")
+    __slots__ = ("_block", "group", "next", "stream")
 
     name = "the update of a task group"
     immediate = False
     branch: ClassVar[CaptureBranch | None] = None
     model: ClassVar[BoundModel | None] = None
 
-    def __init__(self, stream: Stream, group: TaskGroup) -> None:
-        self.stream, self.group = stream, group
+    def __init__(self, stream: Stream, group: TaskGroup, block: Block | None) -> None:
+        self.stream, self.group, self._block = stream, group, block
         self.next = 0
         """Index of the kernel that the next launch replaces."""
 
@@ -143,13 +147,23 @@ class UpdateSink:
         """Return the stream itself: what the update sends goes there."""
         return stream
 
-    def admit(self, stream: StreamPort, task: Task, info: TaskInfo, count: int) -> Target:
+    def is_over(self) -> bool:
+        """Whether the block of the update is gone; the sink is lifted then."""
+        over = self._block is not None and self._block.gone
+        if over:
+            self.group.updater = None
+            self.stream.sinks.lift(self)
+        return over
+
+    def admit(self, stream: StreamPort, task: Task, info: TaskInfo, count: int) -> tuple[StreamPort, TaskSink] | None:
         """Say which kernel is replaced.
 
         Raises:
             StreamError 507009: no kernel (EE1006). InternalError 507000: the group has no further one.
             InvalidArgument 107000: it runs on other cores than the one it replaces.
         """
+        if self.is_over():
+            return stream.sink.admit(stream, task, info, count)
         if info.type not in KERNELS and not isinstance(task, FusionKernel):
             raise no_kernel(info, "update")
         nodes = self.group.nodes
@@ -195,7 +209,8 @@ class UpdateSink:
 
 
 def _update_of(stream: Stream) -> UpdateSink | None:
-    return next((sink for sink in stream.sinks.over if isinstance(sink, UpdateSink)), None)
+    found = next((sink for sink in stream.sinks.over if isinstance(sink, UpdateSink)), None)
+    return None if found is None or found.is_over() else found
 
 
 def _check_fused(task: FusionKernel, label: TaskInfo, node: Node) -> None:

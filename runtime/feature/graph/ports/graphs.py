@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from runtime.feature.graph.recording.arguments import StagedArguments
     from runtime.feature.graph.recording.node import Node, NodeKind
     from runtime.feature.graph.recording.node_list import LaunchRecorder
-    from runtime.feature.graph.state import GraphState
+    from runtime.feature.graph.state import Block, GraphState
     from runtime.memory.arguments import ArgumentBlock
 
 
@@ -120,6 +120,10 @@ class Recording(Protocol):
     @property
     def failed(self) -> str:
         """Why the capture has failed."""
+
+    @property
+    def block(self) -> Block | None:
+        """The block at whose end it ends."""
 
     def told(self) -> str:
         """Return in words which graph is captured, from where on, by whom and how."""
@@ -243,6 +247,9 @@ class Graph(Model, Protocol):
     @property
     def execution(self) -> GraphExecution:
         """The part that starts it."""
+
+    def abandon(self, reason: str) -> None:
+        """End the capture and the graph; messages about its streams and itself give the reason."""
 
     def tree(self) -> Sequence[Graph]:
         """Return the graph, the branches of its conditional nodes, and so on."""

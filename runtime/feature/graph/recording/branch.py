@@ -96,6 +96,16 @@ class Branch:
         recording = self.graph.recording
         return recording.told() + ("" if recording.origin is self else f"; the stream was {self.cause}")
 
+    def let_go(self) -> bool:
+        """Give the capture up if the block that has begun it is gone; returns whether it is."""
+        graph = self.graph
+        block = graph.recording.block
+        if block is None or not block.gone:
+            return False
+        if graph.capturing:
+            graph.abandon("its block was left by an interrupt")
+        return True
+
     # -- tasks -----------------------------------------------------------------------------------------------------
 
     def take_arguments(self, size_bytes: int) -> ArgumentBlock:

@@ -11,10 +11,12 @@ from runtime.core.device.device import Device
 from runtime.core.diagnostics.resource_report import caller
 from runtime.errors.arguments import check_callable, check_instance, check_text, several, whole
 from runtime.feature.graph.recording import capture
+from runtime.feature.graph.recording.branch import branch_of
 from runtime.launch.copy.endpoints import ends
 from runtime.launch.kernel import Kernel
 
 if TYPE_CHECKING:
+    from runtime.core.stream.stream import Stream
     from runtime.core.sync.event import Event
     from runtime.feature.graph.graph import Graph
 
@@ -94,9 +96,9 @@ class GraphBuilder:
         with ExitStack() as made:
             streams = [made.enter_context(self._device.create_stream(name=f"lane {n}")) for n in range(len(lanes))]
             stream_of = {step: streams[lanes.index(lane)] for step, lane in lane_of.items()}
+            made.callback(_give_up, streams[0])
             graph = capture.begin(streams[0])
             graph.recording.sites = True
-            made.callback(_give_up, graph)
             events: dict[Step, Event] = {}
 
             def record(stream: Any) -> Event:
@@ -124,10 +126,11 @@ class GraphBuilder:
             return capture.end(streams[0])
 
 
-def _give_up(graph: Graph) -> None:
+def _give_up(stream: Stream) -> None:
     """End a capture that an error has left open."""
-    if graph.capturing:
-        graph.abandon("a step could not be submitted")
+    branch = branch_of(stream)
+    if branch is not None and branch.graph.capturing:
+        branch.graph.abandon("a step could not be submitted")
 
 
 def _ordered(steps: list[Step]) -> list[Step]:

@@ -10,18 +10,21 @@ from runtime.core.stream.stream import StreamFlag
 from runtime.core.sync.open_captures import CaptureMode
 from runtime.feature.graph.graph import Graph
 from runtime.feature.graph.recording.branch import branch_of, in_dry_run
-from runtime.feature.graph.state import CaptureStatus, GraphState
+from runtime.feature.graph.state import Block, CaptureStatus, GraphState
 
 if TYPE_CHECKING:
     from runtime.core.process.context import Context
     from runtime.core.stream.stream import Stream
 
 
-def begin(stream: Stream, mode: CaptureMode = CaptureMode.GLOBAL, *, into: Graph | None = None) -> Graph:
+def begin(
+    stream: Stream, mode: CaptureMode = CaptureMode.GLOBAL, *, into: Graph | None = None, block: Block | None = None
+) -> Graph:
     """Capture what is submitted to a stream from now on; nothing of it runs before the graph is executed.
 
     Args:
         into: a branch of a conditional node; by default a graph of its own is made.
+        block: the block at whose end the capture ends; where that is gone the capture is given up.
 
     Raises:
         StreamError 107005: the stream is bound to a model.
@@ -38,6 +41,7 @@ def begin(stream: Stream, mode: CaptureMode = CaptureMode.GLOBAL, *, into: Graph
     stream.check_not_captured(call)
     graph = Graph(stream.context) if into is None else into
     try:
+        graph.recording.block = block
         graph.recording.begin(stream, mode)
     except BaseException:
         graph.recording.leave()

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from runtime.core.ports import EventPort, StreamPort
     from runtime.core.stream.stream import Stream
     from runtime.core.submission.ring import TaskInfo
+    from runtime.feature.graph.state import Block
 
 _NOWHERE_ADDRESS = 1 << 40
 
@@ -30,13 +31,13 @@ class DryRun:
     """A capture that takes no ids, queues or device memory. Made by `with stream.capture(dry_run=True) as plan:`."""
 
     __slots__ = (
-        "__weakref__", "_begun_by", "_hardware", "_mode", "arguments", "branches", "context", "device", "records",
+        "__weakref__", "_hardware", "arguments", "block", "branches", "context", "device", "records",
     )  # fmt: skip
 
     unhindered = capturing = False
 
-    def __init__(self, stream: Stream) -> None:
-        self.context, self.device = stream.context, stream.device
+    def __init__(self, stream: Stream, block: Block) -> None:
+        self.context, self.device, self.block = stream.context, stream.device, block
         self.arguments = _Nowhere(stream.device)
         self.branches: list[_Branch] = []
         self.records: list[EventPort] = []
@@ -139,6 +140,13 @@ class _Branch(Branch):
         """Return in words what the stream is in."""
         return "a dry run of a capture"
 
+    def let_go(self) -> bool:
+        """End the dry run if the block that has begun it is gone; returns whether it is."""
+        gone: bool = self.dry_run.block.gone
+        if gone:
+            self.dry_run.end()
+        return gone
+
     def ready(self) -> Stream:
         """Return the user's stream: what is submitted to it comes to `submit`."""
         return self.user
@@ -214,9 +222,9 @@ class _Nowhere(StagedArguments):
         return block
 
 
-def start_dry_run(stream: Stream, mode: CaptureMode) -> DryRun:
-    """Begin a capture that only counts."""
-    made = DryRun(stream)
+def start_dry_run(stream: Stream, mode: CaptureMode, block: Block) -> DryRun:
+    """Begin a capture that only counts, until the end of a block."""
+    made = DryRun(stream, block)
     try:
         made.begin(stream, mode)
     except BaseException:

@@ -19,7 +19,7 @@ from runtime.errors.closing import Again
 from runtime.feature.graph.recording.branch import Branch, branch_of, check_joined
 from runtime.feature.graph.recording.node import EventUse, Node, NodeKind
 from runtime.feature.graph.recording.node_list import LaunchRecorder
-from runtime.feature.graph.state import GraphState, counts_hardware_events
+from runtime.feature.graph.state import Block, GraphState, counts_hardware_events
 from runtime.memory.ledger import VARIABLE
 
 if TYPE_CHECKING:
@@ -54,8 +54,8 @@ class Invalidating:
 class GraphRecording:
     """The capture of one graph: its branches, and what was captured in them."""
 
-    __slots__ = ("_graph", "_users", "begun_at", "begun_by", "branches", "captured_events", "failed", "groups", "mode",
-                 "origin", "other_site", "sites")  # fmt: skip
+    __slots__ = ("_graph", "_users", "begun_at", "begun_by", "block", "branches", "captured_events", "failed", "groups",
+                 "mode", "origin", "other_site", "sites")  # fmt: skip
 
     def __init__(self, graph: ports.Graph) -> None:
         self._graph = graph
@@ -64,6 +64,8 @@ class GraphRecording:
         """The thread that has begun the capture."""
         self.begun_at = ""
         """Where the program has begun it."""
+        self.block: Block | None = None
+        """The block at whose end it ends."""
         self.failed = ""
         """Why the capture has failed."""
         self.origin: Branch | None = None

@@ -122,11 +122,15 @@ def test_faults_of_task_groups(stream: Stream) -> None:
 
 def test_the_pool_grows_to_its_limit_and_no_further() -> None:
     pool = TaskPool(FIRST_SLOTS + 1)
-    assert all(pool.take() for _ in range(FIRST_SLOTS + 1))
+    ring = PooledRing(2 * FIRST_SLOTS, pool)
+    for _ in range(FIRST_SLOTS + 1):
+        ring.take(1, 0, "t")
     assert pool.slots == FIRST_SLOTS + 1
-    assert not pool.take()
-    pool.give_back(1)
-    assert pool.take()
+    with pytest.raises(errors.ResourceExhausted, match="all 1025 tasks"):
+        ring.take(1, 0, "t")
+    assert pool.used == ring.pending == FIRST_SLOTS + 1
+    ring.give_back(1)
+    assert ring.take(1, 0, "t").task_id == FIRST_SLOTS
 
 
 def test_pooled_ids_count_on_and_skip_what_is_in_use() -> None:

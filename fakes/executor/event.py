@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from chips.env import EncodeEnv
 from fakes.errors import TaskFault
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 _WAIT_LESS, _WAIT_EQUAL, _WAIT_BIGGER, _WAIT_AT_LEAST = 0, 1, 2, 3
 _STORE, _ADD, _OR, _CLEAR = 0, 1, 2, 4
 _MASK = 0xFFFFFFFF
+_RECORD = 6
+"""SQE type of records of STARS v2."""
 _TIMED = 1
 _NOTIFIED, _SET = 1, 0xFF
 _REGISTER = {"event_record": ("event", _SET), "event_reset": ("event", 0), "notify_record": ("notify", _NOTIFIED)}
@@ -118,18 +121,23 @@ def _recorded(mode: int, value: int, operand: int) -> int:
     raise TaskFault(f"count notify record mode {mode} does not exist", Effect.SQE_ERROR.value)
 
 
+def _has_bits(wanted: int, value: int) -> bool:
+    return value & wanted == wanted
+
+
+_REACHED: Mapping[int, Callable[[int, int], bool]] = {
+    _WAIT_LESS: operator.gt, _WAIT_EQUAL: operator.eq, _WAIT_BIGGER: operator.lt, _WAIT_AT_LEAST: operator.le,
+}
+"""By mode of a wait for a count notify: whether the second, its value, is what the first says."""
+
+
+def _reaches(fields: Mapping[str, int]) -> Callable[[int, int], bool]:
+    """Return what tells by the wanted value and the signal's whether a wait for a count notify is over."""
+    return _has_bits if fields["bitmap"] else _REACHED[fields["wait_mode"]]
+
+
 def _reached(fields: Mapping[str, int], value: int) -> bool:
-    wanted = fields["cnt_value"]
-    if fields["bitmap"]:
-        return value & wanted == wanted
-    mode = fields["wait_mode"]
-    if mode == _WAIT_LESS:
-        return value < wanted
-    if mode == _WAIT_EQUAL:
-        return value == wanted
-    if mode == _WAIT_BIGGER:
-        return value > wanted
-    return value >= wanted
+    return _reaches(fields)(fields["cnt_value"], value)
 
 
 def notify_v2(task: Task) -> int:
@@ -139,7 +147,7 @@ def notify_v2(task: Task) -> int:
     counted = bool(fields["cnt_flag"])
     signal = device.signal(device.counters if counted else device.notifies, number)
     name = "count notify" if counted else "notify"
-    if fields["type"] == 6:
+    if fields["type"] == _RECORD:
         key = (name, device.index, number)
         if fields["clr_flag"]:
             give(task, signal, 0, key)
@@ -239,7 +247,50 @@ def register_wait(task: Task) -> int:
     return 1
 
 
+class Does(NamedTuple):
+    """What a record or wait does that the fast path knows (`fakes.executor.plain_signals`), without its ids.
+
+    Attributes:
+        name, table: what the log calls its signal, and which signals of a card it is one of.
+        value: what a record sets.
+        waits, takes: it is a wait; one that takes the setting back.
+        counted: the entry has the value that is set or waited for.
+        reached: tells by that value and the signal's whether a wait is over; None: it is while the signal is set.
+        says: the log has the value that was set.
+    """
+
+    name: str
+    table: str
+    value: int = 1
+    waits: bool = False
+    takes: bool = False
+    counted: bool = False
+    reached: Callable[[int, int], bool] | None = None
+    says: bool = False
+
+
+def does(handler: Handler, fields: Mapping[str, int]) -> Does | None:
+    """Return what an entry with these fields does; None for what the fast path leaves alone."""
+    if handler is not notify_v2:
+        return _DOES.get(handler)
+    counted = bool(fields["cnt_flag"])
+    found = Does("count notify" if counted else "notify", "counters" if counted else "notifies", counted=counted)
+    if fields["type"] != _RECORD:
+        reached = _reaches(fields) if counted else None
+        return found._replace(waits=True, takes=bool(fields["clr_flag"]), reached=reached)
+    if fields["clr_flag"]:
+        return found._replace(value=0, counted=False)
+    return None if counted and fields["record_mode"] != _STORE else found._replace(says=True)
+
+
 Handler = Callable[["Task"], int]
+
+_DOES: Mapping[Handler, Does] = {
+    event_record: Does("event", "events"),
+    event_wait: Does("event", "events", waits=True),
+    notify_record_v1: Does("notify", "notifies"),
+    notify_wait_v1: Does("notify", "notifies", waits=True, takes=True),
+}
 
 STARS: Mapping[str, tuple[str, Handler]] = {
     "bare": ("event_record", accepted),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from chips import credit
@@ -25,6 +25,7 @@ from fakes.executor import (
 )
 from fakes.executor.condition import Registers
 from fakes.executor.fast_path import PlainKernels
+from fakes.executor.plain_signals import PlainSignals
 from fakes.executor.reader import Reader
 from fakes.executor.task import WAIT, Handler, Task, accepted
 from fakes.faults import Effect
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
 
 _INVALID = 63
+_TYPE = 0x3F
 _ORDERING = frozenset({
     "event_record", "event_wait", "event_reset", "notify_record", "notify_wait", "notify_reset", "write_value",
     "memory_wait", "mem_wait", "host_callback", "model_execute", "stream_active",
@@ -121,6 +123,9 @@ class Executor:
         """What became of the last task that was to be executed, on the fast path."""
         self.plains = PlainKernels(self, self._without_number)
         self.plain = self.plains.run
+        self.signals = PlainSignals(self)
+        self._fast: list[Callable[[Device, SubmissionQueue, bytes], int] | None] = [None] * (_TYPE + 1)
+        """By type of the entry: the fast path for some such tasks."""
         self.names_queues = machine.chip.has("MODEL_ACL_GRAPH_SOFTWARE_ENABLE") and machine.options.scheduler_has(
             _LENT_QUEUES
         )
@@ -140,7 +145,8 @@ class Executor:
         position = sq.head
         at = position * SQE_BYTES
         raw = sq.entries[at : at + SQE_BYTES]
-        ended = self.ended = self.plains.run(device, sq, raw)
+        fast = self._fast[raw[0] & _TYPE]
+        ended = self.ended = NOT_PLAIN if fast is None else fast(device, sq, raw)
         if ended:
             return ended != WAITS
         task = self.read(device, sq, position, raw)
@@ -150,9 +156,17 @@ class Executor:
         if machine.faults.tasks:
             return self.carry_out(task, self._at_risk)
         done = self.carry_out(task, task.handler)
-        if done and task.kind == "kernel" and machine.checks is None and sq.enabled:
-            self.plains.learn(task)
+        if done and machine.checks is None and sq.enabled:
+            self._learn(task)
         return done
+
+    def _learn(self, task: Task) -> None:
+        """Take the fast path for entries like the one of a task that was done, if there is one for it."""
+        identified = self._identified.get(task.layout)
+        if task.kind == "kernel" and self.plains.learn(task):
+            self._fast[task.raw[0] & _TYPE] = self.plain
+        elif identified is not None and self.signals.learn(task, identified[0]):
+            self._fast[task.raw[0] & _TYPE] = self.signals.run
 
     def _at_risk(self, task: Task) -> int:
         """Do the work of a task unless it is lost by a fault rule; the rule may also raise."""

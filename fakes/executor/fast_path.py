@@ -74,11 +74,11 @@ class PlainKernels:
         """By type of the entry: the bits that tell plain kernels from each other; None until there was one."""
         self._plains: dict[int, Plain] = {}
 
-    def learn(self, task: Task) -> None:
-        """Remember a kernel that has run on the slow path, if the fast one will do for it."""
+    def learn(self, task: Task) -> bool:
+        """Remember a kernel that has run on the slow path; False if the fast one will not do for it."""
         parts = slow_path.parts(task)
         if parts is None or task.fields["wr_cqe"] or task.parts is not None:
-            return
+            return False
         field = self._machine.plugin.layouts[task.layout].field(parts.arguments)
         kind = task.raw[0] & _TYPES - 1
         mask = self._masks[kind] = self._without_number & ~(((1 << field.width) - 1) << field.offset)
@@ -87,6 +87,7 @@ class PlainKernels:
             if len(self._plains) >= _MOST:
                 self._plains.clear()
             self._plains[key] = Plain(parts, field)
+        return True
 
     def run(self, device: Device, sq: SubmissionQueue, raw: bytes) -> int:
         """Execute the task at the head of a queue, an SQE, if it is a plain kernel; returns what became of it."""

@@ -10,9 +10,9 @@ from npuhal.records import dataclass
 if TYPE_CHECKING:
     from fakes.machine.queues import SubmissionQueue
 
-NOT_PLAIN, RAN, STOPPED, WAITS = range(4)
-"""On the fast path (`fakes.executor.fast_path`): it is not for the task; the task has run, and may have written to
-memory; it has failed or hangs; it has to wait."""
+NOT_PLAIN, RAN, STOPPED, WAITS, DONE = range(5)
+"""On the fast paths (`fakes.executor.fast_path`, `plain_signals`): it is not for the task; a kernel has run, and may
+have written to memory; it has failed or hangs; it has to wait; a task of another kind is done."""
 
 
 @dataclass(slots=True)

@@ -66,7 +66,7 @@ GENERATION_PARTS = {
     "arch5162": {"builders"},  # 19 task types: one module holds them all
 }
 EXECUTOR_PARTS = {
-    "commands", "condition", "error_ring", "executor", "fast_path", "missions", "reader", "scheduled",
+    "commands", "condition", "error_ring", "executor", "fast_path", "missions", "plain_signals", "reader", "scheduled",
     "task", "together",
 }  # fmt: skip
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
+from typing import Any
 
 import pytest
 
+import runtime
 from fakes.executor.executor import Executor
 from fakes.executor.fast_path import PlainKernels
+from fakes.executor.plain_signals import PlainSignals
 from fakes.executor.task import Task
-from fakes.machine.begun import NOT_PLAIN, RAN, STOPPED, WAITS
+from fakes.machine.begun import DONE, NOT_PLAIN, RAN, STOPPED, WAITS
 from fakes.machine.card import Device
 from fakes.machine.queues import SubmissionQueue
 from fakes.schedule.scheduler import DeviceAhead, HostAhead, Policy, RoundRobin
@@ -26,27 +29,28 @@ def cases() -> Iterator[tuple[str, int]]:
         yield f"{tier}://{chip}?seed={number}&hbm=1g{'&' if options else ''}{options}", number + 40
 
 
-def outcomes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Return the list that the outcomes of the fast path are added to from now on."""
+def outcomes(monkeypatch: pytest.MonkeyPatch, path: type[PlainKernels | PlainSignals]) -> list[int]:
+    """Return the list that the outcomes of a fast path are added to from now on."""
     seen: list[int] = []
-    run = PlainKernels.run
+    run: Any = path.run
 
-    def counted(self: PlainKernels, device: Device, sq: SubmissionQueue, raw: bytes) -> int:
+    def counted(self: Any, device: Device, sq: SubmissionQueue, raw: bytes) -> int:
         seen.append(run(self, device, sq, raw))
         return seen[-1]
 
-    monkeypatch.setattr(PlainKernels, "run", counted)
+    monkeypatch.setattr(path, "run", counted)
     return seen
 
 
 def take_the_slow_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Decode each entry anew, run no kernel on the fast path, and try each queue again that waits."""
+    """Decode each entry anew, run nothing on the fast paths, and try each queue again that waits."""
 
     def read(self: Executor, device: Device, sq: SubmissionQueue, position: int, raw: bytes) -> Task:
         return Task(self.machine, device, sq, position, raw, *self._decode(raw, int.from_bytes(raw, "little")))
 
     monkeypatch.setattr(Executor, "read", read)
-    monkeypatch.setattr(PlainKernels, "run", lambda *_: NOT_PLAIN)
+    for path in (PlainKernels, PlainSignals):
+        monkeypatch.setattr(path, "run", lambda *_: NOT_PLAIN)
     monkeypatch.setattr(Device, "waits_for_signal", lambda *_: None)
 
 
@@ -54,14 +58,31 @@ def test_the_log_is_that_of_the_slow_path() -> None:
     ways: list[list[str]] = []
     for slow in (False, True):
         with pytest.MonkeyPatch.context() as monkeypatch:
-            seen = outcomes(monkeypatch)
+            kernels, signals = outcomes(monkeypatch, PlainKernels), outcomes(monkeypatch, PlainSignals)
             if slow:
                 take_the_slow_path(monkeypatch)
             ways.append([Program(url, seed).run() for url, seed in cases()])
             if not slow:
-                assert set(seen) == {NOT_PLAIN, RAN, STOPPED, WAITS}
+                assert set(kernels) == {NOT_PLAIN, RAN, STOPPED, WAITS}
+                assert set(signals) == {NOT_PLAIN, DONE}
     for (url, seed), fast, slow in zip(cases(), *ways, strict=True):
         assert fast == slow, (url, seed)
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+def test_signals_take_the_fast_path(chip: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = outcomes(monkeypatch, PlainSignals)
+    with runtime.Runtime(f"fake://{chip}?hbm=1g") as machine:
+        device = machine.device(0)
+        one, other = device.create_stream(), device.create_stream()
+        event, notify = device.create_event(), device.create_notify()
+        for _ in range(5):
+            for signal in (event, notify):
+                signal.record(one)
+                signal.wait(other)
+                one.synchronize()
+                other.synchronize()
+        assert seen.count(DONE) == 4 * 4  # each but the first of its kind
 
 
 @pytest.mark.parametrize("kind", [RoundRobin, DeviceAhead, HostAhead])

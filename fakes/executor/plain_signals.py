@@ -1,0 +1,125 @@
+"""The fast path of records that set a signal, and of waits that find theirs set, where nothing checks or can fail.
+
+Their entries are known by their bits without the number of the task and the ids. A wait that has to wait, and whatever
+else is unusual, is left to the slow path, `fakes.executor.event`: both give the same log.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from fakes.executor import event
+from fakes.machine.begun import DONE, NOT_PLAIN
+from fakes.machine.journal import Executed, new_entry
+from fakes.machine.signal import Signal
+from fakes.schedule.scheduler import CONTROL_NS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from chips.layout import Field
+    from fakes.executor.executor import Executor
+    from fakes.executor.task import Task
+    from fakes.machine.card import Device
+    from fakes.machine.queues import SubmissionQueue
+
+_TYPES = 64
+_MOST = 4096
+_NO_VALUE = 0, 0
+
+
+class Plain(NamedTuple):
+    """What an entry does, as far as it is the same for all ids.
+
+    Attributes:
+        kind, name: what the log says of the task and of its signal.
+        table: which signals of the card it is about.
+        number_at, number_mask: where the entry has the number of the signal.
+        value_at, value_mask: where it has the value that is set or waited for; no mask: it has none.
+        value: what a record sets where the entry has no value.
+        reached: tells whether a signal has the value that is waited for; None where any but 0 will do, and for records.
+        waits, takes: it is a wait; one that takes the setting back.
+        says: the log has the value of the signal.
+    """
+
+    kind: str
+    name: str
+    table: str
+    number_at: int
+    number_mask: int
+    value_at: int
+    value_mask: int
+    value: int
+    reached: Callable[[int, int], bool] | None
+    waits: bool
+    takes: bool
+    says: bool
+
+
+class PlainSignals:
+    """The plain records and waits of a machine."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor, self._machine = executor, executor.machine
+        self._masks: list[int] = [0] * _TYPES
+        """By type of the entry: its bits without the number of the task and ids; 0 until there was one."""
+        self._plains: dict[int, Plain] = {}
+
+    def learn(self, task: Task, kept: int) -> bool:
+        """Remember a task that was done on the slow path, of which these bits are kept; False if this is not for it."""
+        fields, kind = task.fields, task.raw[0] & _TYPES - 1
+        does = event.does(task.handler, fields)
+        if does is None or fields.get("wr_cqe") or self._masks[kind] not in (0, kept):
+            return False
+        layout = self._machine.plugin.layouts[task.layout]
+        number_at, number_mask = _bits(layout.field("event_id" if "event_id" in layout else "notify_id"))
+        value_at, value_mask = _bits(layout.field("cnt_value")) if does.counted else _NO_VALUE
+        if len(self._plains) >= _MOST:
+            self._plains.clear()
+        self._plains[int.from_bytes(task.raw, "little") & kept] = Plain(
+            task.kind, does.name, does.table, number_at, number_mask, value_at, value_mask, does.value, does.reached,
+            does.waits, does.takes, does.says,
+        )  # fmt: skip
+        self._masks[kind] = kept
+        return True
+
+    def run(self, device: Device, sq: SubmissionQueue, raw: bytes) -> int:
+        """Execute the task at the head of a queue, an SQE, if it is plain; returns what became of it."""
+        word = int.from_bytes(raw, "little")
+        plain = self._plains.get(word & self._masks[raw[0] & _TYPES - 1])
+        machine = self._machine
+        if plain is None or machine.checks is not None or machine.faults.tasks or machine.memory.caller is not None:
+            return NOT_PLAIN
+        kind, name, table, number_at, number_mask, value_at, value_mask, value, reached, waits, takes, says = plain
+        number = word >> number_at & number_mask
+        signals: dict[int, Signal] = getattr(device, table)
+        signal = signals.get(number)
+        if value_mask:
+            value = word >> value_at & value_mask
+        start = sq.clock
+        if waits:
+            if signal is None or not (signal.value if reached is None else reached(value, signal.value)):
+                return NOT_PLAIN
+            if signal.time > start:
+                start = signal.time
+            if takes:
+                signal.value = 0
+        else:
+            if signal is None:
+                signal = signals[number] = Signal()
+            signal.value = value
+            signal.time = start + CONTROL_NS
+            device.wake()
+        sq.clock = end = start + CONTROL_NS
+        sq.wait_since = -1
+        position = sq.head
+        sq.head = (position + 1) % sq.depth
+        sq.done += 1
+        detail = f"{name} {number} = {value}" if says else f"{name} {number}"
+        machine.log.append(new_entry(Executed, (start, end, device.index, sq.stream_id, position, kind, detail)))
+        return DONE
+
+
+def _bits(field: Field) -> tuple[int, int]:
+    """Return first bit and mask of a field."""
+    return field.offset, (1 << field.width) - 1

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Protocol, runtime_checkable
 
-from chips.programs.isa import CSR_NAMES, JUMP_SHIFT, WORD_BYTES, Instruction, isa
+from chips.programs.isa import CSR_NAMES, JUMP_SHIFT, WORD_BYTES, isa
 from chips.programs.program import decode
 from chips.programs.stream import PHYSICAL_ACCESS
 from npuhal.records import dataclass, field
@@ -111,11 +111,19 @@ _STORES = {"sb": 1, "sh": 2, "sw": 4, "sd": 8}
 _LOW = (1 << 49) - 1
 
 
+Step = Callable[["_Interpreter", tuple[int, ...], int, dict[int, int]], "int | None"]
+"""Does one instruction: by operands, its word, and how often each `loop` went back. Returns the word to go on at, None
+for the next one."""
+
+
 @lru_cache(maxsize=128)
-def _decoded(code: bytes, generation: str) -> dict[int, tuple[Instruction, int]]:
-    """Instructions of a block by word number, each with the word of the next one."""
+def _decoded(code: bytes, generation: str) -> dict[int, tuple[Step, tuple[int, ...], int]]:
+    """Instructions of a block by word number: what does it, its operands, and the word of the next one."""
     length = isa(generation).length
-    return {word: (instruction, word + length(instruction)) for word, instruction in decode(code, generation)}
+    return {
+        word: (_STEPS[instruction[0]], instruction[1], word + length(instruction))
+        for word, instruction in decode(code, generation)
+    }
 
 
 def execute(
@@ -137,10 +145,12 @@ def execute(
 
 
 class _Interpreter:
+    __slots__ = ("csr", "generation", "machine", "max_loops", "max_steps", "registers", "run")
+
     def __init__(self, machine: Machine, generation: str, run: Execution, max_steps: int, max_loops: int) -> None:
         self.machine = machine
         self.generation = generation
-        self.run = run
+        self.run, self.registers, self.csr = run, run.registers, run.csr
         self.max_steps = max_steps
         self.max_loops = max_loops
 
@@ -149,103 +159,156 @@ class _Interpreter:
         program = _decoded(code, self.generation)
         end = len(code) // WORD_BYTES
         loops: dict[int, int] = {}
-        word = 0
-        self.run.csr[_JUMP_PC] = 0
+        run, most, word = self.run, self.max_steps, 0
+        self.csr[_JUMP_PC] = 0
         while word != end:
-            if word not in program:
-                self.run.fault = f"branch to word {word}, where no instruction starts"
+            found = program.get(word)
+            if found is None:
+                run.fault = f"branch to word {word}, where no instruction starts"
                 return
-            instruction, following = program[word]
-            self.run.steps += 1
-            if self.run.steps > self.max_steps:
-                self.run.fault = f"no end after {self.max_steps} instructions (at word {word})"
+            step, operands, following = found
+            run.steps += 1
+            if run.steps > most:
+                run.fault = f"no end after {most} instructions (at word {word})"
                 return
-            target = self._step(instruction, word, loops)
-            if self.run.fault is not None:
+            target = step(self, operands, word, loops)
+            if run.fault is not None:
                 return
             word = following if target is None else target
 
-    def _step(self, instruction: Instruction, word: int, loops: dict[int, int]) -> int | None:
-        """Do one instruction; return the word to go on at, None for the next."""
-        name, operands = instruction
-        registers, csr = self.run.registers, self.run.csr
-        if name in _BRANCHES:
-            first, second, target = operands
-            if _BRANCHES[name](registers[first], registers[second]):
-                return csr[_JUMP_PC] << JUMP_SHIFT | target
-            return None
-        if name == "loop":
-            first, target, _ = operands
-            loops[word] = loops.get(word, 0) + 1
-            if registers[first] and loops[word] <= self.max_loops:
-                return csr[_JUMP_PC] << JUMP_SHIFT | target
-            return None
-        if name in _STORES:
-            value, address, offset = operands
-            size = _STORES[name]
-            data = (registers[value] & ((1 << 8 * size) - 1)).to_bytes(size, "little")
-            self.machine.store(registers[address] + offset & _ALL, data, self._physical())
-        elif name == "call":
-            address, length = operands
-            self.block(self.machine.load(registers[address], WORD_BYTES * registers[length], self._physical()))
-        elif name == "gqm":
-            self._queue(operands, word)
-        elif name == "bia":
-            pass  # a barrier: this machine does one access at a time anyway
-        elif name == ".word":
-            kind = "error word" if operands == (0,) else f"{operands[0]:#010x} is no instruction"
-            self.run.fault = f"{kind} at word {word}"
-        else:
-            self._write(operands[0], self._value(name, operands))
-        return None
+    def target(self, word: int) -> int:
+        """Return the word that a branch to a word of its operands leads to."""
+        return self.csr[_JUMP_PC] << JUMP_SHIFT | word
 
-    def _value(self, name: str, operands: tuple[int, ...]) -> int:
-        """Result of an instruction that has a destination register."""
-        registers, csr, machine = self.run.registers, self.run.csr, self.machine
-        rd = operands[0]
-        if name in _OPERATIONS:
-            return _OPERATIONS[name](registers[operands[1]], registers[operands[2]])
-        if name in _IMMEDIATE:
-            return _OPERATIONS[_IMMEDIATE[name]](registers[operands[1]], operands[2])
-        if name in _LOADS:
-            data = machine.load(operands[1], _LOADS[name], self._physical())
-            return int.from_bytes(data, "little", signed="u" not in name)
-        if name == "ld":
-            return int.from_bytes(
-                machine.load(registers[operands[1]] + operands[2] & _ALL, 8, self._physical()), "little"
-            )
-        if name == "lhwi":
-            return operands[1] << 49 | registers[rd] & _LOW
-        if name == "llwi":
-            return registers[rd] & ~_LOW | operands[1]
-        if name in ("csrrw", "csrrs", "csrrc"):
-            number, source = operands[1], registers[operands[2]]
-            old = csr.get(number, 0)
-            csr[number] = {"csrrw": source, "csrrs": old | source, "csrrc": old & ~source}[name]
-            return old
-        if name == "goto":
-            return machine.goto(operands[1], operands[2])
-        if name == "goto.r":
-            position = registers[operands[1]]
-            return machine.goto(position & _SQ_MASK, position >> 16 & 0xFFFF)
-        if name in ("active", "deactive", "active.r", "deactive.r"):
-            sq_id = registers[operands[1]] & _SQ_MASK if name.endswith(".r") else operands[1]
-            return machine.activate(sq_id) if name.startswith("active") else machine.deactivate(sq_id)
-        raise AssertionError(f"{name} has no meaning")  # every mnemonic of the table is handled above
-
-    def _queue(self, operands: tuple[int, ...], word: int) -> None:
-        """Leave the status of a queue command in its register and the word in the next one."""
-        if not isinstance(self.machine, DataQueues):
-            self.run.fault = f"gqm at word {word}: this machine has no queue manager"
-            return
-        rd, command, address = operands
-        status, value = self.machine.queue(self.run.registers[command], self.run.registers[address])
-        self._write(rd, status)
-        self._write(rd + 1, value)
-
-    def _write(self, register: int, value: int) -> None:
+    def write(self, register: int, value: int) -> None:
+        """Set a register; the first one stays 0."""
         if register:
-            self.run.registers[register] = value & _ALL
+            self.registers[register] = value & _ALL
 
-    def _physical(self) -> bool:
-        return self.run.csr[_AXI_USER] & PHYSICAL_ACCESS == 0
+    def physical(self) -> bool:
+        """Whether loads and stores have physical addresses now."""
+        return self.csr[_AXI_USER] & PHYSICAL_ACCESS == 0
+
+
+def _operation(compute: Callable[[int, int], int], *, immediate: bool) -> Step:
+    def step(it: _Interpreter, operands: tuple[int, ...], word: int, loops: dict[int, int]) -> None:
+        rd, first, second = operands
+        registers = it.registers
+        it.write(rd, compute(registers[first], second if immediate else registers[second]))
+
+    return step
+
+
+def _branch(taken: Callable[[int, int], bool]) -> Step:
+    def step(it: _Interpreter, operands: tuple[int, ...], word: int, loops: dict[int, int]) -> int | None:
+        first, second, target = operands
+        return it.target(target) if taken(it.registers[first], it.registers[second]) else None
+
+    return step
+
+
+def _load(size: int, *, signed: bool) -> Step:
+    def step(it: _Interpreter, operands: tuple[int, ...], word: int, loops: dict[int, int]) -> None:
+        rd, address = operands
+        it.write(rd, int.from_bytes(it.machine.load(address, size, it.physical()), "little", signed=signed))
+
+    return step
+
+
+def _store(size: int) -> Step:
+    def step(it: _Interpreter, operands: tuple[int, ...], word: int, loops: dict[int, int]) -> None:
+        value, address, offset = operands
+        data = (it.registers[value] & ((1 << 8 * size) - 1)).to_bytes(size, "little")
+        it.machine.store(it.registers[address] + offset & _ALL, data, it.physical())
+
+    return step
+
+
+def _control(changed: Callable[[int, int], int]) -> Step:
+    """Return what reads a control register, and changes it by the old value and that of another register."""
+
+    def step(it: _Interpreter, operands: tuple[int, ...], word: int, loops: dict[int, int]) -> None:
+        rd, number, source = operands
+        old = it.csr.get(number, 0)
+        it.csr[number] = changed(old, it.registers[source])
+        it.write(rd, old)
+
+    return step
+
+
+def _enable(*, on: bool, by_register: bool) -> Step:
+    def step(it: _Interpreter, operands: tuple[int, ...], word: int, loops: dict[int, int]) -> None:
+        sq_id = it.registers[operands[1]] & _SQ_MASK if by_register else operands[1]
+        it.write(operands[0], it.machine.activate(sq_id) if on else it.machine.deactivate(sq_id))
+
+    return step
+
+
+def _ld(it: _Interpreter, operands: tuple[int, ...], word: int, loops: dict[int, int]) -> None:
+    rd, address, offset = operands
+    data = it.machine.load(it.registers[address] + offset & _ALL, 8, it.physical())
+    it.write(rd, int.from_bytes(data, "little"))
+
+
+def _lhwi(it: _Interpreter, operands: tuple[int, ...], word: int, loops: dict[int, int]) -> None:
+    it.write(operands[0], operands[1] << 49 | it.registers[operands[0]] & _LOW)
+
+
+def _llwi(it: _Interpreter, operands: tuple[int, ...], word: int, loops: dict[int, int]) -> None:
+    it.write(operands[0], it.registers[operands[0]] & ~_LOW | operands[1])
+
+
+def _goto(it: _Interpreter, operands: tuple[int, ...], word: int, loops: dict[int, int]) -> None:
+    it.write(operands[0], it.machine.goto(operands[1], operands[2]))
+
+
+def _goto_register(it: _Interpreter, operands: tuple[int, ...], word: int, loops: dict[int, int]) -> None:
+    position = it.registers[operands[1]]
+    it.write(operands[0], it.machine.goto(position & _SQ_MASK, position >> 16 & 0xFFFF))
+
+
+def _loop(it: _Interpreter, operands: tuple[int, ...], word: int, loops: dict[int, int]) -> int | None:
+    first, target, _ = operands
+    loops[word] = loops.get(word, 0) + 1
+    return it.target(target) if it.registers[first] and loops[word] <= it.max_loops else None
+
+
+def _call(it: _Interpreter, operands: tuple[int, ...], word: int, loops: dict[int, int]) -> None:
+    address, length = operands
+    it.block(it.machine.load(it.registers[address], WORD_BYTES * it.registers[length], it.physical()))
+
+
+def _queue(it: _Interpreter, operands: tuple[int, ...], word: int, loops: dict[int, int]) -> None:
+    """Leave the status of a queue command in its register and the word in the next one."""
+    if not isinstance(it.machine, DataQueues):
+        it.run.fault = f"gqm at word {word}: this machine has no queue manager"
+        return
+    rd, command, address = operands
+    status, value = it.machine.queue(it.registers[command], it.registers[address])
+    it.write(rd, status)
+    it.write(rd + 1, value)
+
+
+def _barrier(it: _Interpreter, operands: tuple[int, ...], word: int, loops: dict[int, int]) -> None:
+    """Do nothing: this machine does one access at a time anyway."""
+
+
+def _no_instruction(it: _Interpreter, operands: tuple[int, ...], word: int, loops: dict[int, int]) -> None:
+    kind = "error word" if operands == (0,) else f"{operands[0]:#010x} is no instruction"
+    it.run.fault = f"{kind} at word {word}"
+
+
+_STEPS: dict[str, Step] = {
+    **{name: _operation(compute, immediate=False) for name, compute in _OPERATIONS.items()},
+    **{name: _operation(_OPERATIONS[of], immediate=True) for name, of in _IMMEDIATE.items()},
+    **{name: _branch(taken) for name, taken in _BRANCHES.items()},
+    **{name: _load(size, signed="u" not in name) for name, size in _LOADS.items()},
+    **{name: _store(size) for name, size in _STORES.items()},
+    "csrrw": _control(lambda old, value: value), "csrrs": _control(lambda old, value: old | value),
+    "csrrc": _control(lambda old, value: old & ~value),
+    "active": _enable(on=True, by_register=False), "active.r": _enable(on=True, by_register=True),
+    "deactive": _enable(on=False, by_register=False), "deactive.r": _enable(on=False, by_register=True),
+    "ld": _ld, "lhwi": _lhwi, "llwi": _llwi, "goto": _goto, "goto.r": _goto_register, "loop": _loop, "call": _call,
+    "gqm": _queue, "bia": _barrier, ".word": _no_instruction,
+}  # fmt: skip
+"""What each instruction does."""

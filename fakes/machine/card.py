@@ -253,13 +253,14 @@ class Device:
         """Execute plain kernels of a queue until so many tasks were executed; returns what became of the last one."""
         active, plain, ended = self.active, self.machine.executor.plain, RAN
         count, executed = len(active), (RAN, STOPPED)
-        while ended == RAN and self.executed < end and not self.disturbed and len(active) == count and sq.runnable:
+        while ended == RAN and self.executed < end and not self.disturbed and len(active) == count:
+            if not sq.enabled or sq.head == sq.tail or sq.paused or sq.held or sq.hung:  # SubmissionQueue.runnable
+                break
             if sq.arrivals:
                 sq.arrive()
             at = sq.head * SQE_BYTES
             ended = plain(self, sq, sq.entries[at : at + SQE_BYTES])
-            if ended in executed:
-                self.executed += 1
+            self.executed += ended in executed
         return ended
 
     # -- the stepping interface of tests ------------------------------------------------------------------------------

@@ -92,6 +92,11 @@ class HalApi(HalCalls):
         """
 
     @property
+    def progress(self) -> int:
+        """How much a machine has done so far that moves only during calls: nobody pauses while it does; here: 0."""
+        return 0
+
+    @property
     def looks_for_leaks(self) -> bool:
         """Whether somebody wants to hear by `left_open` what a program has not closed; here: nobody."""
         return False

@@ -107,6 +107,11 @@ class TraceApi(HalApi):
         """The machine behind a fake backend; AttributeError for any other one."""
         return self.inner.fake
 
+    @property
+    def progress(self) -> int:
+        """How much the inner machine has done so far."""
+        return self.inner.progress
+
     def has(self, name: str) -> bool:
         """Return whether the inner backend has a function."""
         return self.inner.has(name)

@@ -197,6 +197,11 @@ class FakeApi(HalApi):
                 checks.remark(what, device_id, sq_id)
 
     @property
+    def progress(self) -> int:
+        """How many tasks the cards have executed, where they do so during calls."""
+        return sum(card.executed for card in self.fake.devices) if self.stepped else 0
+
+    @property
     def looks_for_leaks(self) -> bool:
         """Whether the checker of leaks was asked for by name: `all` looks at what the card is left with."""
         return bool(self.fake.options.asks_for_leaks)

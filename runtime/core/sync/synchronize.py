@@ -147,6 +147,8 @@ def pauses(
         free_polls = _FAST_SYNC_POLLS if stream.traits.fast_sync else _FREE_POLLS
     inside_after = max(free_polls, 1)
     polls, pause, seen = 0, _FIRST_PAUSE_S, -1
+    hal = stream.device.hal
+    worked = hal.progress
     while True:
         stream.drain()
         if finished():
@@ -186,6 +188,10 @@ def pauses(
             if stream.group is not None:
                 left_ms = slice_ms if deadline is None else int((deadline - now) * 1000)
                 run_callbacks(completion.take(stream, max(1, min(left_ms, slice_ms))))
+                yield 0
+                continue
+            if worked != (progress := hal.progress):  # by the looks alone: to pause would gain nothing
+                worked, pause = progress, _FIRST_PAUSE_S
                 yield 0
                 continue
             yield pause

@@ -33,12 +33,14 @@ def _type_of(kind: str) -> int:
 class IdDriver(HalCalls):
     """halResourceIdAlloc and friends of one device (ascend_hal_base.h)."""
 
-    __slots__ = ("resource_table", "ts_id")
+    __slots__ = ("_spare", "resource_table", "ts_id")
 
     def __init__(self, calls: HalCalls, ts_id: int = 0, resource_table: ResourceTable | None = None) -> None:
         super().__init__(calls.hal, calls.device_id)
         self.ts_id = ts_id
         self.resource_table = resource_table or ResourceTable()
+        self._spare: list[tuple[Any, Any, Any, Any]] = []
+        """What calls about ids are made with, while no call uses it: input, output, and references to them."""
 
     def _input(self, kind: str, resource_id: int = 0) -> Any:
         info = s.halResourceIdInputInfo()
@@ -54,13 +56,26 @@ class IdDriver(HalCalls):
         return number
 
     def _take(self, kind: str, wanted: int, priority: int, flags: int) -> int:
-        info = self._input(kind, wanted)
-        info.res[0], info.res[1] = priority, flags
-        out = s.halResourceIdOutputInfo()
-        rc = self.hal.halResourceIdAlloc(self.device_id, ctypes.byref(info), ctypes.byref(out))
+        _, out, asked, answer = blocks = self._blocks(kind, wanted, priority, flags)
+        rc = self.hal.halResourceIdAlloc(self.device_id, asked, answer)
+        number = int(out.resourceId)
+        self._spare.append(blocks)
         if rc:
             raise self._exhausted(rc, kind)
-        return int(out.resourceId)
+        return number
+
+    def _blocks(self, kind: str, resource_id: int, priority: int, flags: int) -> tuple[Any, Any, Any, Any]:
+        """Return filled structures for one call, which gives them to `_spare` when it has read the answer."""
+        try:
+            blocks = self._spare.pop()
+        except IndexError:
+            info, out = s.halResourceIdInputInfo(), s.halResourceIdOutputInfo()
+            blocks = info, out, ctypes.byref(info), ctypes.byref(out)
+        info = blocks[0]
+        info.type, info.tsId, info.resourceId = _type_of(kind), self.ts_id, resource_id
+        res = info.res
+        res[0], res[1] = priority, flags
+        return blocks
 
     def take_again(self) -> None:
         """Take every held id again, under its number, after the device was opened again."""
@@ -74,13 +89,13 @@ class IdDriver(HalCalls):
 
     def free(self, kind: str, resource_id: int, *, flags: int = 0) -> None:
         """Give an id back, with the flags it was taken with; the driver refuses one that this process does not own."""
-        info = self._input(kind, resource_id)
-        info.res[1] = flags
+        blocks = self._blocks(kind, resource_id, 0, flags)
         self.give_back(
-            self.resource_table, partial(self.hal.halResourceIdFree, self.device_id, ctypes.byref(info)),
+            self.resource_table, partial(self.hal.halResourceIdFree, self.device_id, blocks[2]),
             partial(self.free, kind, resource_id, flags=flags), "halResourceIdFree",
             f"{kind.lower()} id {resource_id}", partial(self.resource_table.ids.pop, (kind, resource_id), None),
         )
+        self._spare.append(blocks)
 
     def freeing(self, kind: str, resource_id: int, free: Callable[[], object] | None = None) -> Once:
         """Return what frees an id that is held, once; by `free`, where that is more than the driver's call."""

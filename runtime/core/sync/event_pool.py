@@ -85,8 +85,10 @@ class EventIds:
 
     def _flags(self, *, device_only: bool) -> int:
         """Return the driver's flag of an id that device code uses (MC2), where the driver has one."""
+        if not device_only:
+            return 0
         known = self.kind == id_kinds.NOTIFY or self._device.chip.has("DRIVER_EVENT_MC2")
-        return c.TSDRV_FLAG_REMOTE_ID if device_only and known else 0
+        return c.TSDRV_FLAG_REMOTE_ID if known else 0
 
     def _from_driver(self, flags: int) -> int:
         for _ in range(_ROUNDS):

@@ -12,10 +12,12 @@ import marshal
 import os
 import struct
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from npuhal.files import BadText, read_text, without_advice
+from npuhal.words import shown
 
 __all__ = ["BadYaml", "load"]
 
@@ -24,6 +26,9 @@ _OURS = tuple(str(_ROOT / package) + os.sep for package in ("npuhal", "chips", "
 _HEAD = struct.Struct("<8sqq")
 """The format of what is kept, and the file's time of change (ns) and size."""
 _FORMAT = b"npuhal1\n"
+_MOST_BITS = 256
+"""Bits of the largest number that a file may hold: Python itself does not write out much longer ones in a message."""
+_MERGE = "tag:yaml.org,2002:merge"
 
 
 class BadYaml(ValueError):
@@ -77,11 +82,40 @@ def _writable(folder: Path) -> bool:
     return folder.is_dir() and os.access(folder, os.W_OK)
 
 
-def _parsed(path: Path) -> Any:
+@cache
+def _loader() -> type[Any]:
+    """Return the class that makes values of a document: numbers that mean something, and each key once."""
     import yaml  # late: for what was not parsed yet
 
+    def mistake(what: str, node: Any) -> Exception:
+        return yaml.constructor.ConstructorError(None, None, what, node.start_mark)
+
+    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+        def construct_yaml_int(self, node: Any) -> int:
+            number: int = super().construct_yaml_int(node)
+            if number.bit_length() > _MOST_BITS:
+                raise mistake(f"{shown(number)} is no number of {_MOST_BITS} bits", node)
+            return number
+
+        def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+            known: set[tuple[str, str]] = set()
+            for key, _ in node.value:
+                if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE:
+                    if (key.tag, key.value) in known:
+                        raise mistake(f"{shown(key.value)} stands there twice", key)
+                    known.add((key.tag, key.value))
+            made: dict[Any, Any] = super().construct_mapping(node, deep)
+            return made
+
+    Loader.add_constructor("tag:yaml.org,2002:int", Loader.construct_yaml_int)
+    return Loader
+
+
+def _parsed(path: Path) -> Any:
+    import yaml  # late, as above
+
     try:
-        return yaml.load(read_text(path), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        return yaml.load(read_text(path), _loader())
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 0
         raise BadYaml(path, line, str(error.problem)) from error

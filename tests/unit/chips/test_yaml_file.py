@@ -175,3 +175,24 @@ def test_a_malformed_file_is_told_with_its_line(tmp_path: Path) -> None:
     with pytest.raises(yaml_file.BadYaml, match=r"bad\.yaml:3: ") as caught:
         yaml_file.load(path)
     assert caught.value.line == 3
+
+
+@pytest.mark.parametrize(("text", "told"), [
+    ("a: 1\nb: 0x" + "f" * 50_000, r":2: 0xffffffff\.\.\. \(200000 bits\) is no number of 256 bits"),
+    ("a: 1:" + "59:" * 5000 + "1", ":1: 0x.* is no number of 256 bits"),
+    ("a: 1\nb: 2\na: 3\n", ":3: 'a' stands there twice"),
+    ("a:\n  - {b: 1, b: 1}\n", ":2: 'b' stands there twice"),
+])
+def test_a_value_that_nobody_can_mean_is_told_with_its_line(tmp_path: Path, text: str, told: str) -> None:
+    path = tmp_path / "bad.yaml"
+    path.write_text(text)
+    for _ in range(2):
+        with pytest.raises(yaml_file.BadYaml, match=told):
+            yaml_file.load(path)
+
+
+def test_what_is_merged_may_be_changed(tmp_path: Path) -> None:
+    path = tmp_path / "merged.yaml"
+    path.write_text(f"a: &a {{x: 1, y: {2**64 - 1}}}\nb: {{<<: *a, x: 2}}\nc: *a\n1: -5\n'1': 6\n")
+    base = {"x": 1, "y": 2**64 - 1}
+    assert yaml_file.load(path) == {"a": base, "b": base | {"x": 2}, "c": base, 1: -5, "1": 6}

@@ -76,14 +76,18 @@ class MemoryDriver(HalCalls):
         Args:
             held: somebody still has it where the driver refuses, and frees it again; else the next wait does.
         """
-        table, known = self.resource_table, address in self.resource_table.memory
+        table = self.resource_table
+        known = table.memory.get(address)
+        if table.followers and known is not None:
+            for follower in list(table.followers):
+                follower.let_go(address, known.size)
         try:
             self.give_back(
                 table, partial(self.hal.halMemFree, address), partial(self.free, address, held=held),
                 "halMemFree", f"address {address:#x}", partial(table.memory.pop, address, None), held=held,
             )
         except errors.RuntimeFault as fault:
-            if not known and fault.hal_code in (c.DRV_ERROR_INVALID_VALUE, c.DRV_ERROR_NOT_EXIST):
+            if known is None and fault.hal_code in (c.DRV_ERROR_INVALID_VALUE, c.DRV_ERROR_NOT_EXIST):
                 table.refused.pop(("halMemFree", f"address {address:#x}"), None)  # it is not tried again
                 fault.hint = ("no block that this process has allocated begins there: it was freed before, lies inside "
                               "of a block, or did not come from an allocation")

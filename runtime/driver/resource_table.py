@@ -10,7 +10,7 @@ import contextlib
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from npuhal.records import dataclass, field
 from runtime import errors
@@ -165,6 +165,16 @@ class VirtualMemory:
                 del self._mapped[address]
 
 
+class BlockFollower(Protocol):
+    """What is told before blocks of memory go away."""
+
+    def let_go(self, base: int, size: int) -> None:
+        """Forget what holds only while a block is where it is."""
+
+    def clear(self) -> None:
+        """Forget it of all blocks; nothing is under way."""
+
+
 @dataclass(slots=True)
 class ResourceTable:
     """Everything that one device's drivers have taken and not given back."""
@@ -187,6 +197,8 @@ class ResourceTable:
     """By address."""
     refused: dict[tuple[str, str], Callable[[], object]] = field(default_factory=dict)
     """What the driver has refused to take back, by call and thing, with what asks once more; see `ask_again`."""
+    followers: list[BlockFollower] = field(default_factory=list)
+    """What goes by where blocks lie, and has to know before that changes."""
     changing: Any = field(default_factory=threading.RLock)
     """Held while the driver is asked to hand something out, or to take it back, until that stands here."""
 

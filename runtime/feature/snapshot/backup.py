@@ -116,6 +116,8 @@ def save(device: Device, names: Mapping[str, tuple[int, int]]) -> DeviceImage:
     Raises:
         SnapshotError 507908: the host has no space for it.
     """
+    for follower in list(device.resource_table.followers):
+        follower.clear()
     own = [stream.queues.sq_id for stream in keepers(device) if stream.ring.submitted and not _lent(stream)]
     if own:
         device.queues.keep_entries(own)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from chips.tasks import CopyConfig, CopyKind, MemcpyAsync, UbJob
 from npuhal import constants as c
-from runtime.core.submission.prepared import prepare
+from runtime.core.submission.prepared import KEPT, prepare
 from runtime.core.submission.ring import run_callbacks
 from runtime.driver.dma import CopyDriver, Prepared
 
@@ -132,7 +132,7 @@ def _by_chain(stream: Stream, kind: CopyKind, dst: int, src: int, count: int, ke
 
 
 def prepare_chain(stream: Stream, key: Hashable, kind: CopyKind) -> None:
-    """Keep in `Stream.sends` what copies between host and device by a chain of the driver, made for each copy.
+    """Keep in `Stream.sends` what copies between host and device by a chain of the driver, kept where it can be.
 
     It is called with both addresses, the bytes, and what has to live until the copy is done; it returns the count
     behind the task, 0 where nothing was sent. Over UB the driver prepares work entries, of which nothing is kept, and
@@ -140,12 +140,26 @@ def prepare_chain(stream: Stream, key: Hashable, kind: CopyKind) -> None:
     """
     if stream.env.ub_connected or stream.plugin.commands is not None:
         return
+    from runtime.launch.copy.kept_chains import KeptChains
+
     label, memory = _LABELS[kind], stream.device.memory
     task = MemcpyAsync(src=0, dst=0, size=1, kind=kind, kernel_convert=False)
     prepare(stream, label, task, label, "dma_queue", "dma_count")
     send = stream.sends.get(label)
     if send is None:
         return
+    kept_label = f"{label}, kept chain"
+    prepare(stream, kept_label, task, label, "dma_queue", "dma_count", carries=KEPT)
+    if (send_kept := stream.sends.get(kept_label)) is None:  # something has changed just now
+        return
+    find, lock = KeptChains.of(stream).find, stream.lock
+
+    def by_kept_chain(src: int, dst: int, count: int, keep: object) -> int:
+        with lock:
+            chain = find((src, dst, count))
+            if chain is not None:
+                return send_kept(chain[0], chain[1], keep)
+        return copy(src, dst, count, keep)
 
     def copy(src: int, dst: int, count: int, keep: object) -> int:
         dma = memory.convert(src, dst, count)
@@ -160,7 +174,7 @@ def prepare_chain(stream: Stream, key: Hashable, kind: CopyKind) -> None:
             memory.destroy_dma(dma)
         return end
 
-    stream.sends[key] = copy
+    stream.sends[key] = by_kept_chain
 
 
 def _end_chain(memory: MemoryDriver, dma: object, _keep: object) -> None:

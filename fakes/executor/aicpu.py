@@ -150,9 +150,10 @@ def host_callback(task: Task) -> int:
 
 def _call(task: Task, cq_id: int, stream: int, number: int, event: int, block: int, function: int) -> int:
     device = task.device
-    if cq_id not in device.callback_groups:
+    group = device.host_calls.groups.get(cq_id)
+    if group is None:
         raise TaskFault(f"callback CQ {cq_id} does not exist", Effect.SQE_ERROR.value)
-    waiting = device.callbacks.setdefault(cq_id, deque())
+    waiting = device.host_calls.waiting(group)
     waiting.append(
         _CALLBACK.pack(
             1 | _WHOLE_MESSAGE | cq_id << 4, stream, number, task.sq.sq_id, task.position, len(waiting), block, event,

@@ -13,6 +13,7 @@ from chips.traits import EventKind
 from fakes.checkers.access import LOAD, RELEASE
 from fakes.errors import TaskFault
 from fakes.faults import Effect
+from fakes.machine.blocks import Kind
 from fakes.machine.identity import QUEUE_PAGE
 from fakes.schedule.scheduler import CONTROL_NS
 
@@ -25,6 +26,8 @@ _PROGRAM_OFFSET = 16
 _EVENT_TABLES, _EVENTS_PER_TABLE = 16, 4096
 _EVENT_TABLE_STRIDE, _EVENT_BYTES = 0x10000, 4
 """Bytes between tables and entries of event registers of STARS v1."""
+_WORD = 8
+"""Bytes of the largest word that a condition loads."""
 _POLLING = ("memory_wait", "mem_wait")
 
 
@@ -72,13 +75,23 @@ class Registers:
                 card, number = event
                 values = (card.signal(card.events, number + step).value for step in range(-(-size // _EVENT_BYTES)))
                 return b"".join(value.to_bytes(_EVENT_BYTES, "little") for value in values)[:size]
-            return ctypes.string_at(self._device.reach(address, size, "load by a condition"), size)
+            needed = self._needed(address, size)
+            return ctypes.string_at(self._device.reach(address, needed, "load by a condition"), size)
         sq, offset = found
         page = bytearray(64)
         page[self._facts.tail_offset : self._facts.tail_offset + 4] = sq.tail.to_bytes(4, "little")
         page[HEAD_OFFSET : HEAD_OFFSET + 4] = sq.head.to_bytes(4, "little")
         page[ENABLE_OFFSET : ENABLE_OFFSET + 4] = int(sq.enabled).to_bytes(4, "little")
         return bytes(page[offset : offset + size].ljust(size, b"\0"))
+
+    def _needed(self, address: int, size: int) -> int:
+        """Return how many bytes of a load must belong to a block: a card reads whole words, also where a program, as
+        the vendor's runtime does, allocates only the two bytes of it that are tested.
+        """
+        block = self._device.machine.memory.find(address)
+        if block is None or block.kind is Kind.REGISTERED or address % size or size > _WORD:
+            return size
+        return max(min(size, block.base + block.size - address), 1)
 
     def store(self, address: int, data: bytes, physical: bool) -> None:
         """Write registers or memory."""

@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from npuhal import constants as c
+
 if TYPE_CHECKING:
     from fakes.machine.card import Device
     from fakes.machine.ports import Machine
@@ -53,3 +55,37 @@ class Chapter:
                 return False
             self.machine.changed.wait(left)
         return True
+
+    def await_reports(
+        self, device: Device, timeout: int, poll: Callable[[], object], take: Callable[[], list[bytes]],
+        gone: Callable[[], bool], ended: int,
+    ) -> list[bytes] | int:
+        """Wait for reports of a card in slices that end when something changed: another thread may send what brings them.
+
+        Args:
+            device: the card.
+            timeout: milliseconds; 0: look once; negative: for ever.
+            poll: lets the card work.
+            take: takes what is there.
+            gone: whether nothing can come any more.
+            ended: what is answered then.
+
+        Returns:
+            The reports, none if nothing was there at `timeout` 0; or the code of a wait that failed.
+        """
+        deadline = None if timeout < 0 else time.monotonic() + timeout / 1000
+        while True:
+            poll()
+            reports = take()
+            if reports or timeout == 0:
+                return reports
+            if gone():
+                return ended
+            if not device.works:
+                return c.DRV_ERROR_BUS_DOWN
+            left = None if deadline is None else deadline - time.monotonic()
+            if left is not None and left <= 0:
+                return c.DRV_ERROR_WAIT_TIMEOUT
+            began = time.monotonic()
+            self.machine.changed.wait(left)
+            device.pass_time(int((time.monotonic() - began) * 1e9))

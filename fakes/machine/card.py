@@ -15,7 +15,7 @@ from fakes.machine.blocks import Kind
 from fakes.machine.identity import Identity
 from fakes.machine.ids import IdPool, id_counts, share_events
 from fakes.machine.models import Models
-from fakes.machine.queues import SQE_BYTES, CommandState, LogicQueue, StreamMemory, SubmissionQueue
+from fakes.machine.queues import SQE_BYTES, CommandState, HostCalls, LogicQueue, StreamMemory, SubmissionQueue
 from fakes.machine.signal import Signal
 from fakes.schedule.scheduler import POLL, Engines, Policy, RoundRobin
 
@@ -86,8 +86,7 @@ class Device:
         """By stream id: the memory that its tasks are written to (halStreamTaskFill)."""
         self.dma: dict[int, list[tuple[int, int, int]]] = {}
         self.jetties: dict[int, list[int]] = {}
-        self.callbacks: dict[int, deque[bytes]] = {}
-        self.callback_groups: dict[int, int] = {}
+        self.host_calls = HostCalls()
         self.commands = CommandState()
         self.models = Models(self)
         self.peers: dict[int, int] = {}
@@ -441,8 +440,7 @@ class Device:
         self.stream_memory.clear()
         self.dma.clear()
         self.jetties.clear()
-        self.callbacks.clear()
-        self.callback_groups.clear()
+        self.host_calls.reset()
         self.peers.clear()
         self.commands.reset(self.machine.memory)
         self.models = Models(self)

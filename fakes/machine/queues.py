@@ -249,6 +249,67 @@ class SubmissionQueue:
         return out
 
 
+class HostCalls:
+    """Requests of a card that the host call functions: by groups of threads, one per thread that listens."""
+
+    __slots__ = ("_frees", "_staged", "_waiting", "groups")
+
+    def __init__(self) -> None:
+        self.groups: dict[int, int] = {}
+        """The group of each callback CQ."""
+        self._waiting: dict[int, deque[bytes]] = {}
+        self._frees: dict[int, int] = {}
+        self._staged: dict[int, tuple[Lent, int]] = {}
+
+    @staticmethod
+    def queue_of(report: bytes) -> int:
+        """Return the CQ that a request names."""
+        return int.from_bytes(report[:2], "little") >> 4
+
+    def waiting(self, group: int) -> deque[bytes]:
+        """Return the requests that nobody has taken."""
+        return self._waiting.setdefault(group, deque())
+
+    def frees(self, group: int) -> int:
+        """Return how often a CQ of a group was freed."""
+        return self._frees.get(group, 0)
+
+    def stage(self, memory: Memory, report: bytes) -> None:
+        """Put a request that was taken where the host finds it: each CQ has one place."""
+        number = self.queue_of(report)
+        lent, _ = self._staged.get(number) or (memory.lend(report), 0)
+        self._staged[number] = (lent, 1)
+        memory.write(lent.address, report, "halCqReportIrqWait to")
+
+    def staged(self, number: int) -> tuple[int, int]:
+        """Return the place of a CQ, 0 if there is none yet, and how many requests lie there: 0 or 1."""
+        lent, count = self._staged.get(number, (None, 0))
+        return (0 if lent is None else lent.address), count
+
+    def release(self, number: int) -> None:
+        """The host has read what was staged."""
+        self._staged[number] = (self._staged[number][0], 0)
+
+    def free(self, number: int) -> bool:
+        """Free a CQ with its requests; False if there is none."""
+        group = self.groups.pop(number, None)
+        if group is None:
+            return False
+        waiting = self.waiting(group)
+        kept = [report for report in waiting if self.queue_of(report) != number]
+        waiting.clear()
+        waiting.extend(kept)
+        self._frees[group] = self.frees(group) + 1
+        if number in self._staged:
+            self._staged.pop(number)[0].close()
+        return True
+
+    def reset(self) -> None:
+        """Free all: the card is closed."""
+        for number in list(self.groups):
+            self.free(number)
+
+
 class CommandState:
     """The part of a card that only commands use."""
 

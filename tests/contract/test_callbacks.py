@@ -156,7 +156,7 @@ def test_closed_stream_leaves_nothing_behind(device: Device) -> None:
         stream.synchronize(5000)
     device.signals.ids.trim()
     assert holdings(device.hal.fake) == before
-    assert device.hal.fake.device(0).callback_groups == {}
+    assert device.hal.fake.device(0).host_calls.groups == {}
 
 
 # -- values ------------------------------------------------------------------------------------------------------------

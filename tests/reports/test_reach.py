@@ -65,6 +65,19 @@ def test_programs_of_conditions_need_it_too(open_machine: OpenMachine, url: str)
 
 
 @pytest.mark.parametrize("url", URLS)
+def test_a_condition_loads_the_word_that_a_block_begins(open_machine: OpenMachine, url: str) -> None:
+    machine = open_machine(f"{url}&check=bounds")
+    card = machine.device(0).hal.fake.device(0)
+    block = card.machine.memory.allocate_device(0, 2)
+    assert card.registers.load(block.base, 8, False) == bytes(8)
+    for address in (block.base + 2, block.base + 8):  # not the first byte of a word, and a word behind the block
+        with pytest.raises(MemoryFault, match="load by a condition"):
+            card.registers.load(address, 8, False)
+    with pytest.raises(MemoryFault, match="store by a condition"):
+        card.registers.store(block.base, bytes(8), False)
+
+
+@pytest.mark.parametrize("url", URLS)
 @pytest.mark.parametrize("name", CALLS)
 def test_memory_of_another_card_needs_peer_access(open_machine: OpenMachine, url: str, name: str) -> None:
     machine = open_machine(url)

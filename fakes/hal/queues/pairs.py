@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from chips.traits import CompletionKind
 from fakes.hal.chapter import Chapter
+from fakes.hal.queues.callbacks import GROUPS, await_call
 from fakes.hal.queues.hot import make_sender
 from fakes.machine.driver import QUEUE_NUMBERS, SCHEDULERS
 from fakes.machine.identity import QUEUE_PAGE
@@ -145,12 +146,12 @@ class QueueCalls(Chapter):
 
     def _allocate_callback(self, device: Device, in_: Any, out: Any) -> int:
         """A callback pair: its CQ is a bit of the group's bitmap; what the host sends back goes as a notify."""
-        if not (32 <= in_.cqeSize <= 64 and 32 <= in_.cqeDepth <= 1024 and in_.grpId < 1024):
+        if not (32 <= in_.cqeSize <= 64 and 32 <= in_.cqeDepth <= 1024 and in_.grpId < GROUPS):
             return c.DRV_ERROR_INVALID_VALUE
-        number = next((cq for cq in range(1024) if cq not in device.callback_groups), None)
+        number = next((cq for cq in range(1024) if cq not in device.host_calls.groups), None)
         if number is None:
             return c.DRV_ERROR_NO_RESOURCES
-        device.callback_groups[number] = in_.grpId
+        device.host_calls.groups[number] = in_.grpId
         out.sqId, out.cqId, out.queueVAddr, out.flag = number, number, 0, 0
         return 0
 
@@ -183,9 +184,9 @@ class QueueCalls(Chapter):
             del device.logic[info.cqId]  # last, as in `_destroy`
             return 0
         if info.type == c.DRV_CALLBACK_TYPE:
-            device.callbacks.pop(info.cqId, None)
+            freed = device.host_calls.free(info.cqId)
             self.machine.changed.notify_all()
-            return 0 if device.callback_groups.pop(info.cqId, None) is not None else c.DRV_ERROR_INVALID_VALUE
+            return 0 if freed else c.DRV_ERROR_INVALID_VALUE
         if info.type == c.DRV_SHM_TYPE and device.commands.table is not None:
             device.commands.free_table(self.machine.memory)
             return 0
@@ -357,14 +358,7 @@ class QueueCalls(Chapter):
             info.report_cqe_num = 0
             return self._receive(device, info, lambda: pair.receive_hardware(info.cqe_num), lambda: pair.destroyed)
         if info.type == c.DRV_CALLBACK_TYPE:
-            if info.cqId not in device.callback_groups:
-                return c.DRV_ERROR_INVALID_VALUE
-            info.report_cqe_num = 0
-            waiting = device.callbacks.setdefault(info.cqId, deque())
-            return self._receive(
-                device, info, lambda: [waiting.popleft()] if waiting else [],
-                lambda: device.callbacks.get(info.cqId) is not waiting,
-            )  # fmt: skip
+            return self._receive_call(device, info)
         logic = device.logic.get(info.cqId)
         if logic is None:
             return c.DRV_ERROR_INVALID_VALUE
@@ -372,39 +366,38 @@ class QueueCalls(Chapter):
         stream, task = info.stream_id, info.task_id
         return self._receive(device, info, lambda: logic.take(info.cqe_num, stream, task), lambda: logic.freed)
 
+    def _receive_call(self, device: Device, info: Any) -> int:
+        """One request of a host function: of a group, whose number stands in the place of a queue's; nothing is counted."""
+        report = await_call(self, device, info.cqId, info.timeout) if info.cqe_addr else c.DRV_ERROR_PARA_ERROR
+        if isinstance(report, int):
+            return report
+        self.machine.memory.write(info.cqe_addr, report, "halCqReportRecv to")
+        if self.machine.checks is not None:
+            self.machine.checks.heard(device, info.type, device.host_calls.queue_of(report))
+        return 0
+
     def _receive(self, device: Device, info: Any, take: Callable[[], list[bytes]], gone: Callable[[], bool]) -> int:
-        """Wait in slices that end when something changed: another thread may send what this one waits for."""
         timeout = info.timeout
         if timeout < -1 or not info.cqe_num or not info.cqe_addr:
             return c.DRV_ERROR_IOCRL_FAIL
-        deadline = None if timeout < 0 else time.monotonic() + timeout / 1000
-        while True:
+
+        def poll() -> None:
             if timeout or not self._tabled:
                 device.turn(WAIT if timeout else SEND)
             elif (asking := device.by_stream.get(info.stream_id)) is not None:
                 device.poll(asking)  # the host looks at the table of streams, too
-            reports = take()
-            if reports:
-                data = b"".join(reports)
-                self.machine.memory.write(info.cqe_addr, data, "halCqReportRecv to")
-                info.report_cqe_num = len(reports)
-                for sq in device.queues.values():
-                    device.observe(sq)
-                if self.machine.checks is not None:
-                    self.machine.checks.heard(device, info.type, info.cqId)
-                return 0
-            if timeout == 0:
-                return 0
-            if gone():
-                return c.DRV_ERROR_IOCRL_FAIL
-            if not device.works:
-                return c.DRV_ERROR_BUS_DOWN
-            left = None if deadline is None else deadline - time.monotonic()
-            if left is not None and left <= 0:
-                return c.DRV_ERROR_WAIT_TIMEOUT
-            began = time.monotonic()
-            self.machine.changed.wait(left)
-            device.pass_time(int((time.monotonic() - began) * 1e9))
+
+        reports = self.await_reports(device, timeout, poll, take, gone, c.DRV_ERROR_IOCRL_FAIL)
+        if isinstance(reports, int):
+            return reports
+        if reports:
+            self.machine.memory.write(info.cqe_addr, b"".join(reports), "halCqReportRecv to")
+            info.report_cqe_num = len(reports)
+            for sq in device.queues.values():
+                device.observe(sq)
+            if self.machine.checks is not None:
+                self.machine.checks.heard(device, info.type, info.cqId)
+        return 0
 
     def drvDfxShowReport(self, _devid: int) -> None:
         """Write the driver's queue state to the kernel log: nothing to see here."""

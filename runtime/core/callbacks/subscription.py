@@ -261,7 +261,7 @@ class Group:
 
     def _receive(self, timeout_ms: int) -> CallbackReport | None:
         with self._receiving:
-            return self.driver.receive(self.queues[1], timeout_ms) if self.streams else None
+            return self.driver.receive(self.group_id, timeout_ms) if self.streams else None
 
     def free(self) -> None:
         """Give the queue back, when nobody listens to it; its last stream has gone."""

@@ -18,6 +18,8 @@ DEFAULT_GROUPS = 128
 _SQE_BYTES, _CQE_BYTES = 64, 32
 _SQ_DEPTH, _CQ_DEPTH = 1, 512
 _REPORT = struct.Struct("<HHHHHHBxHQQ")
+_NOTHING = (c.DRV_ERROR_WAIT_TIMEOUT, c.DRV_ERROR_NO_EVENT, c.DRV_ERROR_IOCRL_FAIL)
+"""What a wait answers that has brought nothing: in time, at once, or because the queue was freed."""
 
 
 class CallbackReport(NamedTuple):
@@ -68,17 +70,19 @@ class CallbackDriver(HalCalls):
             partial(self.free, sq_id, cq_id), "halSqCqFree", f"callback cq {cq_id}",
         )
 
-    def receive(self, cq_id: int, timeout_ms: int) -> CallbackReport | None:
-        """Return the next request; None when none comes in time, or the queue is freed meanwhile."""
+    def receive(self, group_id: int, timeout_ms: int) -> CallbackReport | None:
+        """Return the next request to a group; None when none comes in time, or a queue of it is freed meanwhile.
+
+        The driver takes requests as events of the group's thread: its number stands where that of a CQ does for other
+        types, and nothing is counted.
+        """
         buffer = ctypes.create_string_buffer(_CQE_BYTES)
         info: Any = s.halReportRecvInfo()
-        info.type, info.tsId, info.cqId, info.timeout = c.DRV_CALLBACK_TYPE, self.ts_id, cq_id, timeout_ms
+        info.type, info.tsId, info.cqId, info.timeout = c.DRV_CALLBACK_TYPE, self.ts_id, group_id, timeout_ms
         info.cqe_addr, info.cqe_num = ctypes.addressof(buffer), 1
         rc = self.hal.halCqReportRecv(self.device_id, ctypes.byref(info))
-        if rc in (c.DRV_ERROR_WAIT_TIMEOUT, c.DRV_ERROR_IOCRL_FAIL):
+        if rc in _NOTHING:
             return None
-        self.check(rc, "halCqReportRecv", f"callback cq {cq_id}")
-        if not info.report_cqe_num:
-            return None
+        self.check(rc, "halCqReportRecv", f"callbacks of group {group_id}")
         _, stream_id, task_id, _, _, _, block, event_id, function, data = _REPORT.unpack(buffer.raw)
         return CallbackReport(stream_id, task_id, bool(block), event_id, function, data)

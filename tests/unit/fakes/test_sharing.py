@@ -274,25 +274,35 @@ def callback_sqe(rig: Rig, stream: Any, cq: int) -> bytes:
 
 def test_host_callbacks_reach_the_thread_that_waits_for_their_queue(rig: Rig) -> None:
     stream, cq = rig.stream(), callback_queue(rig, 3)
-    bits = ctypes.c_uint64()
+    bits = (ctypes.c_uint64 * 2)(7, 7)
     wait = s.halReportInfoInput(type=c.DRV_CALLBACK_TYPE, grpId=3, timeout=1)
-    out = s.halReportInfoOutput(cqIdBitmap=ctypes.addressof(bits), cqIdBitmapSize=8)
+    out = s.halReportInfoOutput(cqIdBitmap=ctypes.addressof(bits), cqIdBitmapSize=2)
     assert rig.hal.halCqReportIrqWait(0, ctypes.byref(wait), ctypes.byref(out)) == c.DRV_ERROR_WAIT_TIMEOUT
-    stream.send(callback_sqe(rig, stream, cq))
-    wait.timeout = 1000
-    assert rig.hal.halCqReportIrqWait(0, ctypes.byref(wait), ctypes.byref(out)) == 0
-    assert bits.value == 1 << cq
-    got = s.halReportGetOutput()
-    ask = s.halReportGetInput(type=c.DRV_CALLBACK_TYPE, cqId=cq)
-    assert rig.hal.halCqReportGet(0, ctypes.byref(ask), ctypes.byref(got)) == 0
-    raw = ctypes.string_at(got.reportPtr, 32)
-    assert got.count == 1
-    assert (raw[12], int.from_bytes(raw[14:16], "little")) == (1, 9)
-    assert [int.from_bytes(raw[at : at + 8], "little") for at in (16, 24)] == [0x1234, 0x5678]
-    free = s.halReportReleaseInfo(type=c.DRV_CALLBACK_TYPE, cqId=cq, count=2)
+    assert list(bits) == [7, 7]
+    got, ask = s.halReportGetOutput(), s.halReportGetInput(type=c.DRV_CALLBACK_TYPE, cqId=cq)
+    free = s.halReportReleaseInfo(type=c.DRV_CALLBACK_TYPE, cqId=cq, count=0)
     assert rig.hal.halReportRelease(0, ctypes.byref(free)) == c.DRV_ERROR_INVALID_VALUE
-    free.count = 1
-    assert rig.hal.halReportRelease(0, ctypes.byref(free)) == 0
+    stream.send(*[callback_sqe(rig, stream, cq)] * 3)
+    wait.timeout = 1000
+    places = set()
+    for _ in range(3):  # one at a time, at the same place
+        assert rig.hal.halCqReportIrqWait(0, ctypes.byref(wait), ctypes.byref(out)) == 0
+        assert list(bits) == [1 << cq, 0]
+        assert rig.hal.halCqReportGet(0, ctypes.byref(ask), ctypes.byref(got)) == 0
+        assert got.count == 1
+        places.add(got.reportPtr)
+        raw = ctypes.string_at(got.reportPtr, 32)
+        assert (raw[12], int.from_bytes(raw[14:16], "little")) == (1, 9)
+        assert [int.from_bytes(raw[at : at + 8], "little") for at in (16, 24)] == [0x1234, 0x5678]
+        free.count = 2
+        assert rig.hal.halReportRelease(0, ctypes.byref(free)) == c.DRV_ERROR_INVALID_VALUE
+        free.count = 1
+        assert rig.hal.halReportRelease(0, ctypes.byref(free)) == 0
+    assert len(places) == 1
+    assert rig.hal.halCqReportGet(0, ctypes.byref(ask), ctypes.byref(got)) == 0
+    assert got.count == 0
+    wait.timeout = 0
+    assert rig.hal.halCqReportIrqWait(0, ctypes.byref(wait), ctypes.byref(out)) == c.DRV_ERROR_NO_EVENT
 
 
 def test_a_callback_for_nobody_is_an_sqe_error(rig: Rig) -> None:
@@ -307,11 +317,14 @@ def test_callbacks_are_received_one_by_one(rig: Rig, count: int) -> None:
     stream, cq = rig.stream(), callback_queue(rig, 1)
     stream.send(*[callback_sqe(rig, stream, cq)] * count)
     buffer = ctypes.create_string_buffer(32)
-    info = s.halReportRecvInfo(type=c.DRV_CALLBACK_TYPE, cqId=cq, timeout=1000, cqe_addr=ctypes.addressof(buffer),
-                               cqe_num=1)  # fmt: skip
-    for _ in range(count):
+    info = s.halReportRecvInfo(type=c.DRV_CALLBACK_TYPE, cqId=1, timeout=1000, report_cqe_num=77)
+    assert rig.hal.halCqReportRecv(0, ctypes.byref(info)) == c.DRV_ERROR_PARA_ERROR
+    info.cqe_addr = ctypes.addressof(buffer)
+    for _ in range(count):  # by the number of the group; the driver does not count
         assert rig.hal.halCqReportRecv(0, ctypes.byref(info)) == 0
-        assert info.report_cqe_num == 1
+        assert int.from_bytes(buffer.raw[:2], "little") >> 4 == cq
+        assert info.report_cqe_num == 77
     info.timeout = 0
-    assert rig.hal.halCqReportRecv(0, ctypes.byref(info)) == 0
-    assert info.report_cqe_num == 0
+    assert rig.hal.halCqReportRecv(0, ctypes.byref(info)) == c.DRV_ERROR_NO_EVENT
+    info.cqId = 1024
+    assert rig.hal.halCqReportRecv(0, ctypes.byref(info)) == c.DRV_ERROR_PARA_ERROR

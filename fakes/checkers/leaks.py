@@ -23,11 +23,15 @@ def look(checks: Checks, device: Device) -> None:
     held: dict[str, list[str]] = {}
     if device.queues:
         held["queues"] = [names.stream(sq.stream_id, device.index) for sq in device.queues.values()]
+    blocks = [block for block in checks.machine.memory.blocks if not block.alias and not block.label]
     for sort, what in _MEMORY.items():
-        held[what] = [
-            names.block(block) for block in checks.machine.memory.blocks
-            if block.device == device.index and block.kind is sort and not block.alias and not block.label
-        ]  # fmt: skip
+        if sort is Kind.HOST:  # not a card's: it stays while any card is open, whichever it was asked for
+            others = any(card.opened for card in checks.machine.devices if card is not device)
+            held[what] = [] if others else [names.block(block) for block in blocks if block.kind is sort]
+        else:
+            held[what] = [
+                names.block(block) for block in blocks if block.device == device.index and block.kind is sort
+            ]
     for in_use in checks.machine.in_use:
         held.update(in_use(device.index))
     for kind, pool in device.ids.items():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections import deque
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 

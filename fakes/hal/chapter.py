@@ -60,7 +60,7 @@ class Chapter:
         self, device: Device, timeout: int, poll: Callable[[], object], take: Callable[[], list[bytes]],
         gone: Callable[[], bool], ended: int,
     ) -> list[bytes] | int:
-        """Wait for reports of a card in slices that end when something changed: another thread may send what brings them.
+        """Wait for reports of a card in slices that end when something changed: another thread may bring one.
 
         Args:
             device: the card.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakes.errors import MemoryFault
 from fakes.hal.chapter import Chapter
+from fakes.machine.blocks import Kind
 from fakes.machine.driver import QUEUE_NUMBERS, SCHEDULERS
 from fakes.machine.queues import WQE, WQE_MARK
 from npuhal import constants as c
@@ -45,6 +46,12 @@ class DmaCalls(Chapter):
         ]
         return address
 
+    def _owner(self, *addresses: int) -> int | None:
+        """Return the card that a copy between these addresses is for: whose memory it is, whoever pinned the rest."""
+        blocks = [block for address in addresses if (block := self.machine.memory.find(address)) is not None]
+        first = blocks[0].device if blocks else None
+        return next((block.device for block in blocks if block.kind is Kind.DEVICE), first)
+
     def _build(self, devid: int, pieces: list[Piece], dma: Any) -> None:
         """Store a chain and describe it to the caller (DMA_ADDR)."""
         address = self.keep(devid, pieces)
@@ -70,8 +77,8 @@ class DmaCalls(Chapter):
         if not src or not dst or not length or dma is None:
             return c.DRV_ERROR_INVALID_VALUE
         memory = self.machine.memory
-        block = memory.find(dst) or memory.find(src)
-        if block is None:
+        devid = self._owner(dst, src)
+        if devid is None:
             return c.DRV_ERROR_INVALID_VALUE
         try:
             memory.pointer(src, length, "drvMemConvertAddr from")
@@ -79,7 +86,7 @@ class DmaCalls(Chapter):
         except MemoryFault as fault:
             self.machine.problem(str(fault))
             return c.DRV_ERROR_INVALID_VALUE
-        self._build(block.device, [(dst, src, length)], dma)
+        self._build(devid, [(dst, src, length)], dma)
         return 0
 
     def drvMemDestroyAddr(self, dma: Any) -> int:
@@ -161,11 +168,11 @@ class DmaCalls(Chapter):
         rows = self.rows(plane)
         if isinstance(rows, int):
             return rows
-        block = self.machine.memory.find(plane.dst or 0) or self.machine.memory.find(plane.src or 0)
-        if block is None:
+        devid = self._owner(plane.dst or 0, plane.src or 0)
+        if devid is None:
             return c.DRV_ERROR_INVALID_VALUE
         dma = structs.DMA_ADDR()
-        self._build(block.device, rows, dma)
+        self._build(devid, rows, dma)
         self.machine.memory.write(both.dmaAddr, bytes(dma))
         return 0
 

@@ -275,14 +275,14 @@ class HostCalls:
         return self._frees.get(group, 0)
 
     def stage(self, memory: Memory, report: bytes) -> None:
-        """Put a request that was taken where the host finds it: each CQ has one place."""
+        """Put a request that was taken where the host finds it: each CQ has one address for that."""
         number = self.queue_of(report)
         lent, _ = self._staged.get(number) or (memory.lend(report), 0)
         self._staged[number] = (lent, 1)
         memory.write(lent.address, report, "halCqReportIrqWait to")
 
     def staged(self, number: int) -> tuple[int, int]:
-        """Return the place of a CQ, 0 if there is none yet, and how many requests lie there: 0 or 1."""
+        """Return the address for requests of a CQ, 0 if there is none yet, and how many are there: 0 or 1."""
         lent, count = self._staged.get(number, (None, 0))
         return (0 if lent is None else lent.address), count
 

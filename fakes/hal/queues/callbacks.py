@@ -32,8 +32,8 @@ def await_call(chapter: Chapter, device: Device, group: int, timeout: int) -> by
     calls = device.host_calls
     waiting, frees = calls.waiting(group), calls.frees(group)
     reports = chapter.await_reports(
-        device, timeout, partial(device.turn, WAIT if timeout else SEND), lambda: [waiting.popleft()] if waiting else [],
-        lambda: calls.frees(group) != frees, c.DRV_ERROR_WAIT_TIMEOUT,
+        device, timeout, partial(device.turn, WAIT if timeout else SEND),
+        lambda: [waiting.popleft()] if waiting else [], lambda: calls.frees(group) != frees, c.DRV_ERROR_WAIT_TIMEOUT,
     )  # fmt: skip
     return reports if isinstance(reports, int) else reports[0] if reports else c.DRV_ERROR_NO_EVENT
 
@@ -73,7 +73,7 @@ class CallbackCalls(Chapter):
         return 0
 
     def halCqReportGet(self, devid: int, in_: Any, out: Any) -> int:
-        """Return where the request lies that was taken from a callback CQ: there is one place for each."""
+        """Return where the request lies that was taken from a callback CQ: each has one address for it."""
         device = self.device(devid)
         if device is None or in_ is None or out is None:
             return c.DRV_ERROR_INVALID_VALUE

@@ -222,6 +222,23 @@ def test_a_dma_chain_copies_and_is_gone_after_destroy(rig: Rig) -> None:
     assert rig.hal.halMemcpySumbit(ctypes.byref(dma), 0) == c.DRV_ERROR_INVALID_VALUE
 
 
+@pytest.mark.parametrize("back", [False, True])
+def test_a_dma_chain_is_for_the_card_whose_memory_it_copies(open_rig: Callable[..., Rig], back: bool) -> None:
+    rig = open_rig(dev=1, devices=2)
+    device = rig.alloc(100)
+    host = ctypes.c_void_p()  # pinned for card 0, which is not open
+    assert rig.hal.halMemAlloc(ctypes.byref(host), 100, c.MEM_HOST) == 0
+    assert host.value is not None
+    ends = (device, host.value) if back else (host.value, device)
+    dma = s.DMA_ADDR()
+    assert rig.hal.drvMemConvertAddr(*ends, 100, ctypes.byref(dma)) == 0
+    flag = {"converted": 1} if rig.v1 else {"is_converted": 1}
+    stream = rig.stream()
+    stream.send(rig.sqe("pcie_dma", stream, 1, sq_addr=dma.phyAddr.src, sq_tail=dma.phyAddr.len, **flag))
+    stream.drain()
+    assert list(rig.fake.problems) == []
+
+
 def test_the_device_follows_a_dma_chain(rig: Rig) -> None:
     stream, host, device = rig.stream(), rig.alloc_host(100), rig.alloc(100)
     ctypes.memmove(host, b"y" * 100, 100)

@@ -386,6 +386,16 @@ def test_what_is_left_on_a_closed_card(open_rig: OpenRig) -> None:
     assert "rig.py:" in text
 
 
+def test_pinned_memory_is_left_by_who_closes_the_last_card(open_rig: OpenRig) -> None:
+    rig = open_rig(check="leak", devices=2)
+    rig.alloc_host(SIZE)
+    assert rig.hal.halDeviceOpen(1, ctypes.byref(s.hal_dev_open_in()), ctypes.byref(s.hal_dev_open_out())) == 0
+    rig.hal.halDeviceClose(0, None)
+    assert rig.fake.reports.take() == ()
+    rig.hal.halDeviceClose(1, None)
+    assert "device 1 is closed with pinned memory" in "".join(map(str, rig.fake.reports.take()))
+
+
 def test_reports_that_nobody_takes_come_out_when_the_door_closes() -> None:
     rig = Rig("fake://ascend910b3?check=leak")
     rig.alloc(SIZE)

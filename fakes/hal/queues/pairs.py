@@ -366,7 +366,7 @@ class QueueCalls(Chapter):
         return self._receive(device, info, lambda: logic.take(info.cqe_num, stream, task), lambda: logic.freed)
 
     def _receive_call(self, device: Device, info: Any) -> int:
-        """One request of a host function: of a group, whose number stands in the place of a queue's, uncounted."""
+        """One request of a host function: of a group, whose number stands where that of a CQ does, uncounted."""
         report = await_call(self, device, info.cqId, info.timeout) if info.cqe_addr else c.DRV_ERROR_PARA_ERROR
         if isinstance(report, int):
             return report

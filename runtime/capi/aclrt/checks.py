@@ -206,6 +206,21 @@ def visible(name: str) -> Check:
     )
 
 
+def feature(name: str, only_if: str = "", *, message: str = "EE1001") -> Check:
+    """Refuse chips without a feature (chips/soc/vocabulary.yaml): 207000 with EE1001.
+
+    Args:
+        name: the feature; with a "!" before it, one that chips must not have.
+        only_if: an expression over the parameters; where it is false, the feature is not needed.
+        message: what some calls post instead, "" for nothing.
+    """
+    wanted = not name.startswith("!")
+    test = f"{'not ' * wanted}chip_has(acl, {name.lstrip('!')!r})"
+    rule = f"the chip has {'no ' * wanted}{name.lstrip('!')}{only_if and f', and {only_if}'}"
+    check = refuse(f"{only_if} and {test}" if only_if else test, "", "", message, code=207000, rule=rule)
+    return replace(check, cure="ask the chip first: npuhal info")
+
+
 def too_old(capability: str, only_if: str = "") -> Check:
     """Refuse a device whose task scheduler lacks a capability: 207000 with EE1015.
 

@@ -337,6 +337,11 @@ class CountNotify(_Signal):
 
 def clear(notifies: Iterable[Notify], stream: Stream) -> None:
     """Take the flags of notifies back when a stream gets there; 207000 (EE1015) where the scheduler is too old."""
+    if stream.plugin.commands is not None:
+        raise errors.fault(
+            "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"reset of notifies: {stream.device.chip.soc} has none", ee="EE1005",
+            params=("reset of notifies",), hint="a wait clears the flag",
+        )
     if stream.device.chip.traits.abort_by_capability:
         stream.device.need_of_scheduler("MC2_ENHANCE", "reset of notifies")
     for notify in notifies:

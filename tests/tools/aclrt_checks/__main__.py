@@ -13,7 +13,9 @@ from tests.tools.aclrt_checks.rows import CHIPS, TABLE, Row, read
 from tests.tools.aclrt_checks.world import DEAD, FOREIGN, Lost, World
 
 _LOST = "not made: "
-_BESIDES = ("before", "elsewhere", "fresh", "driver", "gives", "machine", "environment")
+_OWN = ("machine", "environment", "soc")
+"""Keys of tests whose process is their own."""
+_BESIDES = ("before", "elsewhere", "fresh", "driver", "gives", *_OWN)
 """Keys of tests that say in which state the call is made, not with what."""
 _SHORT = {"event": "evt", "model": "mdl", "stream": "stm"}
 """What entries of the runtime layer call their parameters."""
@@ -43,13 +45,13 @@ class Bench:
     def run(self, row: Row, entry: Entry, chip: str) -> str:
         """Run one row on one chip; return "" or what is different."""
         test = row.test or {}
-        if not test.keys().isdisjoint(("machine", "environment")):  # a process of its own
+        if not test.keys().isdisjoint(_OWN):
             if chip in self._worlds:
                 self.discard(chip)
-            self._worlds[chip] = World(chip, test.get("machine", ""), test.get("environment"))
+            self._worlds[chip] = World(chip, test.get("machine", ""), test.get("environment"), test.get("soc", ""))
         world = self.world(chip)
         try:
-            given = world.arguments(entry)
+            given = world.arguments(entry, test.get("value", ()))
             elsewhere, stream = prepare(world, entry, test, given)
             answer, message = world.call(entry, given, elsewhere=elsewhere)
             world.obey()
@@ -72,7 +74,7 @@ class Bench:
 
 def prepare(world: World, entry: Entry, test: dict[str, Any], given: dict[str, Any]) -> tuple[bool | str, bool]:
     """Change the arguments to what a test says; return whether another thread calls, and the world is spoilt."""
-    spoilt = not test.keys().isdisjoint(("before", "fresh", "driver", "machine", "environment"))
+    spoilt = not test.keys().isdisjoint(("before", "fresh", "driver", *_OWN))
     for function, arguments in test.get("before", ()):
         world.step(function, arguments)
     what, value = next((each for each in test.items() if each[0] not in _BESIDES), ("", None))

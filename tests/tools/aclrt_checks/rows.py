@@ -16,6 +16,7 @@ and besides it:
     driver: {HAL: CODE}             the driver's calls of that name answer the code
     machine: OPTIONS                the fake has these options of its URL
     environment: {NAME: VALUE}      the process is started with these variables
+    soc: NAME                       the fake is of this SoC, which lacks what the row is about; one chip stands for all
     gives: N                        what `mapped` or `code` in the row is for this test
     fresh: true                     nothing else uses the process afterwards
 A value is a number, a text, "$NAME", or {thing: X} one of each kind, {fresh: X} a new one, {foreign: X} one of another
@@ -87,10 +88,12 @@ def read(path: Path) -> Iterator[Row]:
                 function, number, when, row.get("ret", 0), "" if message == "none" else message, chip, test, derived
             )
             chips = [chip for chip in found.chips if chip not in refused]
+            if test is not None and "soc" in test:
+                chips = chips[:1]
             yield found if len(chips) == len(found.chips) else replace(
                 found, chips=tuple(chips), test=test if chips else None
             )
-            if test is not None and "plain" in test:
+            if test is not None and "plain" in test and test.keys().isdisjoint(("soc", "machine")):
                 refused.update(chips)
 
 

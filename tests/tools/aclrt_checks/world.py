@@ -7,7 +7,7 @@ import os
 import queue
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,10 +35,12 @@ class Lost(Exception):
 class World:
     """One process on a fake of a chip; things are made when a call first needs them."""
 
-    def __init__(self, chip: str, machine: str = "", environment: Mapping[str, str] | None = None) -> None:
-        """Start on a fake of a chip, with further options of its URL, and in an environment."""
+    def __init__(
+        self, chip: str, machine: str = "", environment: Mapping[str, str] | None = None, soc: str = ""
+    ) -> None:
+        """Start on a fake of a chip, or of another SoC, with further options of its URL, and in an environment."""
         self.chip = chip
-        self.acl = Acl(f"fake://{SOCS[chip]}?devices=2&seed=1&kernels=noop{machine and '&' + machine}")
+        self.acl = Acl(f"fake://{soc or SOCS[chip]}?devices=2&seed=1&kernels=noop{machine and '&' + machine}")
         self._kept: list[Any] = []
         self._made: dict[str, Any] = {}
         self._folders: list[tempfile.TemporaryDirectory[str]] = []
@@ -91,11 +93,13 @@ class World:
         found: tuple[Any, str] = self._done.get(timeout=20)
         return found
 
-    def arguments(self, entry: Entry) -> dict[str, Any]:
-        """Return arguments that the function accepts, as far as that is known."""
+    def arguments(self, entry: Entry, other: Container[str] = ()) -> dict[str, Any]:
+        """Return arguments that the function accepts, as far as that is known; those that get `other` values are 0."""
         given: dict[str, Any] = {}
         for each in entry.arguments:
-            if each.output:
+            if each.name in other:
+                given[each.name] = 0
+            elif each.output:
                 given[each.name] = None if entry.name == "aclrtGetPrimaryCtxState" and each.name == "flags" else Out()
             else:
                 given[each.name] = self.argument(entry.name, each.name, each.kind)
@@ -120,7 +124,7 @@ class World:
         entry = find(function)
         if entry is None:
             raise Lost(f"no function {function}")
-        given = {**self.arguments(entry), **{name: self.built(value) for name, value in arguments.items()}}
+        given = {**self.arguments(entry, arguments), **{name: self.built(each) for name, each in arguments.items()}}
         answer = self.acl.call(function, **given)
         if answer and not entry.answers:
             raise Lost(f"{function}: {answer} {self.acl.reports.take_text()}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 from runtime import errors
-from runtime.capi.aclrt.checks import null, null_rt, refuse, succeed
+from runtime.capi.aclrt.checks import feature, null, null_rt, refuse, succeed
 from runtime.capi.aclrt.entry import Out, entry, need, need_rt, own_stream_of
 from runtime.capi.aclrt.kinds import U32, Address, Enum, Handle, Size
 from runtime.capi.aclrt.memory.allocation import device_of, need_size
@@ -74,7 +74,10 @@ def aclrtMemcpyAsyncWithDesc(acl: Acl, desc: Address, kind: Enum, stream: Handle
     descriptor.queue_described_copy(own_stream_of(acl, call, stream), desc, call)
 
 
-@entry(succeed("not count"), refuse("kind != 6", "kind", "6", "EE1003"), waits_for_snapshot=True)
+@entry(
+    succeed("not count"), refuse("kind != 6", "kind", "6", "EE1003"), feature("TASK_MEMCPY_D2D_BY_OFFSET"),
+    waits_for_snapshot=True,
+)  # fmt: skip
 def aclrtMemcpyAsyncWithOffset(
     acl: Acl, dst: Address, destMax: Size, dstDataOffset: Size, src: Address, count: Size, srcDataOffset: Size,
     kind: Enum, stream: Handle,
@@ -96,13 +99,13 @@ def aclrtMemcpyAsyncWithOffset(
 # -- cache operations ----------------------------------------------------------------------------------------------
 
 
-@entry(null_rt("size"))
+@entry(feature("TASK_CMO"), null_rt("size"))
 def aclrtCmoGetDescSize(acl: Acl, size: Out[Size]) -> None:
     """Return how many bytes the description of a cache operation takes; 0 on chips that have none."""
     size.value = descriptor.cache_bytes(acl.runtime.machine.chip)
 
 
-@entry(null_rt("cmoDesc", "src"))
+@entry(feature("TASK_CMO"), null_rt("cmoDesc", "src"))
 def aclrtCmoSetDesc(acl: Acl, cmoDesc: Address, src: Address, size: Size) -> None:
     """Write the description of a cache operation to device memory."""
     call = "aclrtCmoSetDesc"
@@ -111,7 +114,7 @@ def aclrtCmoSetDesc(acl: Acl, cmoDesc: Address, src: Address, size: Size) -> Non
     descriptor.describe_cache(device_of(acl).context, cmoDesc, src, size, call)
 
 
-@entry(refuse("reserve", "reserve", "NULL", "EE1003"), waits_for_snapshot=True)
+@entry(refuse("reserve", "reserve", "NULL", "EE1003"), feature("TASK_CMO"), waits_for_snapshot=True)
 def aclrtCmoAsyncWithDesc(acl: Acl, cmoDesc: Address, cmoType: Enum, stream: Handle, reserve: Address) -> None:
     """Queue a cache operation that was described before; the stream must be a model's."""
     call = "aclrtCmoAsyncWithDesc"
@@ -123,7 +126,7 @@ def aclrtCmoAsyncWithDesc(acl: Acl, cmoDesc: Address, cmoType: Enum, stream: Han
 def aclrtCmoAsyncWithBarrier(acl: Acl, src: Address, size: Size, cmoType: Enum, barrierId: U32, stream: Handle) -> None:
     """Queue a cache operation in a stream of a model; an invalidation has an id that others wait by. 310B only."""
     call = "aclrtCmoAsyncWithBarrier"
-    barrier.check_supported(acl.runtime.machine.chip, call)
+    barrier.check_supported(acl.runtime.machine.chip, call, "EE1001")
     target = own_stream_of(acl, call, stream)
     barrier.queue_operation(target, src, size, cmoType, barrierId, call)
 
@@ -140,7 +143,7 @@ def aclrtCmoWaitBarrier(acl: Acl, taskInfo: Address, stream: Handle, flag: U32) 
         )
     waits = caller.rows(_WAIT, count, taskInfo + _COUNT.size)
     barrier.check_waits(waits, call)
-    barrier.check_supported(acl.runtime.machine.chip, call)
+    barrier.check_supported(acl.runtime.machine.chip, call, "EE1005")
     barrier.queue_wait(own_stream_of(acl, call, stream), waits, call)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from runtime import errors
-from runtime.capi.aclrt.checks import context, live, null, one_of, refuse, visible
+from runtime.capi.aclrt.checks import context, feature, live, null, one_of, refuse, visible
 from runtime.capi.aclrt.entry import Out, entry, handle_of
 from runtime.capi.aclrt.kinds import I32, U32, U64, Enum, Handle, Size
 from runtime.capi.aclrt.state import Acl
@@ -118,7 +118,7 @@ def _stream(acl: Acl, stream: int) -> Stream:
 # -- modes ---------------------------------------------------------------------------------------------------------
 
 
-@entry()
+@entry(feature("DEVICE_FAILURE_MODE_SET", message="EE1005"))
 def rtSetDeviceFailureMode(acl: Acl, mode: U64) -> None:
     """Choose the failure mode of streams made from now on, on the thread's device; only the low bit counts.
 

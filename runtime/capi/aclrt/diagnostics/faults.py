@@ -5,8 +5,9 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
+from chips.traits import EventKind
 from runtime import errors
-from runtime.capi.aclrt.checks import context, live, null, null_rt, own, refuse, succeed, unbound
+from runtime.capi.aclrt.checks import context, feature, live, null, null_rt, own, refuse, succeed, unbound
 from runtime.capi.aclrt.entry import entry, own_stream_of
 from runtime.capi.aclrt.kinds import I32, U32, Address, Callback, Enum, Handle, Info, Text
 from runtime.capi.aclrt.state import Acl
@@ -18,8 +19,8 @@ _MODULE = "acl"
 """The module that aclrtSetExceptionInfoCallback speaks for."""
 _THREAD_LEVEL = 0
 _NO_ERRORS = 0
-_REPAIRED = (1, 3, 4)
-"""aclrtErrorType of what could be repaired: memory, cores of AI, links."""
+_MEMORY, _CORE, _LINK = 1, 3, 4
+"""aclrtErrorType of what can be repaired; 0 is no error."""
 
 
 # -- failure modes and aborts --------------------------------------------------------------------------------------
@@ -51,7 +52,7 @@ def aclrtStreamStop(acl: Acl, stream: Handle) -> None:
     abort.stop_stream(own_stream_of(acl, "aclrtStreamStop", stream))
 
 
-@entry(waits_for_snapshot=True)
+@entry(feature("DFX_FAST_RECOVER", message=""), waits_for_snapshot=True)
 def aclrtDeviceTaskAbort(acl: Acl, deviceId: I32, timeout: U32) -> None:
     """End all tasks of a device; the limit is in milliseconds, 0 is none."""
     slot = acl.runtime.slot(deviceId, "aclrtDeviceTaskAbort")
@@ -161,24 +162,29 @@ def aclGetRecentErrMsg(acl: Acl) -> Text | None:
     return acl.reports.take_text() or None
 
 
-@entry(null("errorInfo"))
+@entry(null("errorInfo"), feature("DFX_ERR_GET_AND_REPAIR"))
 def aclrtGetErrorVerbose(acl: Acl, deviceId: I32, errorInfo: Address) -> None:
     """Write what the device says about its errors; here always that there are none."""
     acl.runtime.slot(deviceId, "aclrtGetErrorVerbose")
     caller.at(ctypes.c_uint32, errorInfo).value = _NO_ERRORS
 
 
-@entry(null("errorInfo"))
+@entry(null("errorInfo"), feature("DFX_ERR_GET_AND_REPAIR"))
 def aclrtRepairError(acl: Acl, deviceId: I32, errorInfo: Address) -> None:
     """Repair an error that aclrtGetErrorVerbose has described; there is none of a kind that can be repaired."""
     call = "aclrtRepairError"
     tried, kind = caller.read(errorInfo, 1)[0], caller.at(ctypes.c_int32, errorInfo + 4).value
     if tried:
-        acl.runtime.slot(deviceId, call)
-        if kind not in _REPAIRED:
+        device, entries = acl.runtime.slot(deviceId, call).device, acl.runtime.machine.chip.traits.events
+        if device is None:
+            raise errors.fault("RT_ERROR_DEVICE_NULL", f"{call}: device {deviceId} is not set", hint="set it first")
+        v1 = entries is EventKind.IDS
+        if kind in ((_NO_ERRORS,) if v1 else (_CORE, _LINK)):
+            return  # nothing of it is left to repair
+        if v1 and kind != _MEMORY:
             raise errors.fault(
                 "ACL_ERROR_RT_PARAM_INVALID", f"{call}: errorType is {kind}", ee="EE1003",
-                params=(call, kind, "errorType", "memory (1), core (3) or link (4)"), hint="pass what was described",
+                params=(call, kind, "errorType", "no error (0) or memory (1)"), hint="pass what was described",
             )
     raise errors.fault(
         "ACL_ERROR_RT_PARAM_INVALID", f"{call}: the information names no error that can be repaired", ee="EE1001",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 
 from runtime import errors
-from runtime.capi.aclrt.checks import live, null, one_of, own, refuse, unbound, uncaptured
+from runtime.capi.aclrt.checks import feature, live, null, one_of, own, refuse, unbound, uncaptured
 from runtime.capi.aclrt.entry import Out, entry, handle_of, kept
 from runtime.capi.aclrt.kinds import Address, Enum, Handle
 from runtime.capi.aclrt.state import Acl
@@ -16,7 +16,7 @@ from runtime.memory import caller
 
 
 @entry(
-    null("stream"), live("stream", Stream), one_of("mode", 0, 1, 2, message="EE1003"),
+    null("stream"), feature("MODEL_ACL_GRAPH"), live("stream", Stream), one_of("mode", 0, 1, 2, message="EE1003"),
     refuse("forbids_capture(stream_)", "stream", "a stream whose flags allow capture", "EE1011", code=507000),
     own("stream"), unbound("stream"),
     refuse("is_default(stream_)", "stream", "another stream than the default one", "EE1017", code=207000),
@@ -28,7 +28,7 @@ def aclmdlRICaptureBegin(acl: Acl, stream: Stream, mode: Enum) -> None:
 
 
 @entry(
-    null("stream", "modelRI"), live("modelRI", Model), live("stream", Stream),
+    null("stream", "modelRI"), feature("MODEL_ACL_GRAPH"), live("modelRI", Model), live("stream", Stream),
     one_of("mode", 0, 1, 2, message="EE1003"),
     refuse("forbids_capture(stream_)", "stream", "a stream whose flags allow capture", "EE1011", code=507000),
     refuse("not is_branch(modelRI_)", "modelRI", "a branch of a conditional node", "EE1017"), own("stream"),
@@ -43,7 +43,7 @@ def aclmdlRICaptureToModelRIBegin(acl: Acl, stream: Stream, modelRI: Model, mode
 
 
 @entry(
-    null("stream"), live("stream", Stream),
+    null("stream"), feature("MODEL_ACL_GRAPH"), live("stream", Stream),
     refuse("forbids_capture(stream_)", "stream", "a stream whose flags allow capture", "EE1011", code=507000),
     refuse("modelRI is None and is_captured(stream_)", "modelRI", "not NULL", "EE1004"),
     own("stream"), unbound("stream"),
@@ -62,7 +62,7 @@ def aclmdlRICaptureEnd(acl: Acl, stream: Stream, modelRI: Out[Handle] | None) ->
 @entry(
     null("stream"),
     refuse("status is None and modelRI is None", "status", "status or modelRI", "EH0009",
-           rule="status and modelRI are both NULL"),
+           rule="status and modelRI are both NULL"), feature("MODEL_ACL_GRAPH"),
 )  # fmt: skip
 def aclmdlRICaptureGetInfo(acl: Acl, stream: Handle, status: Out[Enum] | None, modelRI: Out[Handle] | None) -> None:
     """Tell whether a stream is captured (0 no, 1 active, 2 invalidated) and into which graph; needs no context."""
@@ -73,7 +73,7 @@ def aclmdlRICaptureGetInfo(acl: Acl, stream: Handle, status: Out[Enum] | None, m
         modelRI.value = kept(acl, found)
 
 
-@entry(null("mode"))
+@entry(null("mode"), feature("MODEL_ACL_GRAPH"))
 def aclmdlRICaptureThreadExchangeMode(acl: Acl, mode: Address) -> None:
     """Swap how far captures of others hinder the thread with the value at an address."""
     call = "aclmdlRICaptureThreadExchangeMode"

@@ -13,7 +13,7 @@ from chips import credit
 from chips.tasks import CoreKernel
 from chips.tasks.kernel import NEVER_TIMEOUT_US
 from runtime import errors
-from runtime.capi.aclrt.checks import context, null, null_rt, refuse, zero
+from runtime.capi.aclrt.checks import context, feature, null, null_rt, refuse, zero
 from runtime.capi.aclrt.entry import entry, handle_of
 from runtime.capi.aclrt.kinds import Address, Enum, Handle, Size
 from runtime.capi.aclrt.state import Acl
@@ -32,8 +32,9 @@ _TOLD = (LaunchAttribute.SCHEM_MODE, LaunchAttribute.DYN_UBUF_SIZE, LaunchAttrib
 
 
 @entry(
-    null("infoPtr"), zero("infoSize"), refuse("infoSize > 65536", "infoSize", "at most 65536", "EE1003"), context(),
-)
+    null("infoPtr"), zero("infoSize"), feature("MODEL_ACL_GRAPH"),
+    refuse("infoSize > 65536", "infoSize", "at most 65536", "EE1003"), context(),
+)  # fmt: skip
 def aclrtCacheLastTaskOpInfo(acl: Acl, infoPtr: Address, infoSize: Size) -> None:
     """Attach information about the operator to the last captured task; aclmdlRITaskGetParams gives it back."""
     call = "aclrtCacheLastTaskOpInfo"
@@ -50,7 +51,7 @@ def aclrtCacheLastTaskOpInfo(acl: Acl, infoPtr: Address, infoSize: Size) -> None
     model.operators[node] = ctypes.create_string_buffer(caller.read(infoPtr, size), size)
 
 
-@entry(null_rt("extendInfoPtr"), zero("infoSize", message="EE1003"), context())
+@entry(feature("MODEL_ACL_GRAPH"), null_rt("extendInfoPtr"), zero("infoSize", message="EE1003"), context())
 def aclrtCacheLastTaskExtendInfo(acl: Acl, extendInfoPtr: Address, infoSize: Size) -> None:
     """Attach a text to the last captured task, which the debug output shows; at most 4096 bytes of it are kept."""
     call = "aclrtCacheLastTaskExtendInfo"

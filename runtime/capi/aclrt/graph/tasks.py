@@ -10,7 +10,19 @@ from collections.abc import Sequence
 from chips.tasks import CoreKernel, MemWaitValue, MemWriteValue, WriteValue
 from npuhal.files import write_whole
 from runtime import errors
-from runtime.capi.aclrt.checks import context, live, null, null_rt, own, own_model, refuse, succeed, unbound, uncaptured
+from runtime.capi.aclrt.checks import (
+    context,
+    feature,
+    live,
+    null,
+    null_rt,
+    own,
+    own_model,
+    refuse,
+    succeed,
+    unbound,
+    uncaptured,
+)
 from runtime.capi.aclrt.entry import Out, entry, handle_of, kept, need_rt
 from runtime.capi.aclrt.graph.model import model_of
 from runtime.capi.aclrt.kernel.binary import function_of
@@ -40,7 +52,7 @@ _UNION_BYTES = 128
 
 
 @entry(
-    null("stream"), live("stream", Stream),
+    null("stream"), feature("MODEL_ACL_GRAPH"), live("stream", Stream),
     refuse("not is_captured(stream_)", "stream", "a stream that is being captured", "EE1016", code=107029),
     own("stream"), waits_for_snapshot=True,
 )  # fmt: skip
@@ -50,7 +62,7 @@ def aclmdlRICaptureTaskGrpBegin(acl: Acl, stream: Stream) -> None:
 
 
 @entry(
-    null("stream", "handle"), live("stream", Stream),
+    null("stream", "handle"), feature("MODEL_ACL_GRAPH"), live("stream", Stream),
     refuse("not is_captured(stream_)", "stream", "a stream that is being captured", "EE1016", code=107029),
     own("stream"), waits_for_snapshot=True,
 )  # fmt: skip
@@ -61,8 +73,8 @@ def aclmdlRICaptureTaskGrpEnd(acl: Acl, stream: Stream, handle: Out[Handle]) -> 
 
 
 @entry(
-    null("stream", "handle"), live("stream", Stream), uncaptured("stream"), unbound("stream", "EE1016"),
-    own("stream"), waits_for_snapshot=True,
+    null("stream", "handle"), feature("MODEL_ACL_GRAPH"), live("stream", Stream), uncaptured("stream"),
+    unbound("stream", "EE1016"), own("stream"), waits_for_snapshot=True,
 )  # fmt: skip
 def aclmdlRICaptureTaskUpdateBegin(acl: Acl, stream: Stream, handle: Handle) -> None:
     """Let a stream update a task group."""
@@ -70,8 +82,8 @@ def aclmdlRICaptureTaskUpdateBegin(acl: Acl, stream: Stream, handle: Handle) -> 
 
 
 @entry(
-    null("stream"), live("stream", Stream), uncaptured("stream"), unbound("stream", "EE1016"), own("stream"),
-    waits_for_snapshot=True,
+    null("stream"), feature("MODEL_ACL_GRAPH"), live("stream", Stream), uncaptured("stream"),
+    unbound("stream", "EE1016"), own("stream"), waits_for_snapshot=True,
 )  # fmt: skip
 def aclmdlRICaptureTaskUpdateEnd(acl: Acl, stream: Stream) -> None:
     """End the update that a stream makes."""
@@ -82,7 +94,7 @@ def aclmdlRICaptureTaskUpdateEnd(acl: Acl, stream: Stream) -> None:
 
 
 @entry(
-    live("modelRI", Model), null_rt("numStreams", "modelRI"),
+    feature("MODEL_ACL_GRAPH"), live("modelRI", Model), null_rt("numStreams", "modelRI"),
     refuse("is_branch(modelRI_)", "modelRI", "no branch of a conditional node", "", code=207000), context(),
     own_model("modelRI"),
 )  # fmt: skip
@@ -94,7 +106,7 @@ def aclmdlRIGetStreams(acl: Acl, modelRI: Handle, streams: Out[Handle] | None, n
 
 
 @entry(
-    live("stream", Stream), null_rt("stream", "numTasks"),
+    feature("MODEL_ACL_GRAPH"), live("stream", Stream), null_rt("stream", "numTasks"),
     refuse("not is_bound(stream_)", "stream", "a stream of a model", "EE1011"),
 )  # fmt: skip
 def aclmdlRIGetTasksByStream(acl: Acl, stream: Handle, tasks: Out[Handle] | None, numTasks: Address) -> None:
@@ -135,7 +147,7 @@ def _list(call: str, handles: Sequence[int], name: str, array: Out[int] | int | 
         )
 
 
-@entry(null_rt("task", "type"))
+@entry(feature("MODEL_ACL_GRAPH"), null_rt("task", "type"))
 def aclmdlRITaskGetType(acl: Acl, task: Handle, type: Out[Enum]) -> None:
     """Tell what a task is (aclmdlRITaskType)."""
     type.value = int(_node(acl, task).kind)
@@ -275,7 +287,7 @@ def aclmdlRIUpdate(acl: Acl, modelRI: Handle) -> None:
 # -- debug output ------------------------------------------------------------------------------------------------------
 
 
-@entry(null("modelRI"), live("modelRI", Model), own_model("modelRI"))
+@entry(null("modelRI"), feature("MODEL_ACL_GRAPH"), live("modelRI", Model), own_model("modelRI"))
 def aclmdlRIDebugPrint(acl: Acl, modelRI: Handle) -> None:
     """Write streams and tasks of a model to the log."""
     call = "aclmdlRIDebugPrint"
@@ -288,7 +300,7 @@ def aclmdlRIDebugPrint(acl: Acl, modelRI: Handle) -> None:
 
 
 @entry(
-    null("modelRI", "path"), live("modelRI", Model), own_model("modelRI"),
+    null("modelRI", "path"), feature("MODEL_ACL_GRAPH"), live("modelRI", Model), own_model("modelRI"),
     succeed("not is_graph(modelRI_)", "a model built by hand has nothing to print"),
 )  # fmt: skip
 def aclmdlRIDebugJsonPrint(acl: Acl, modelRI: Handle, path: Text, flags: U32) -> None:

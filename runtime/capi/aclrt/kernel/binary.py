@@ -6,7 +6,7 @@ from pathlib import Path
 
 from chips.binary import BinaryError, LoadOptions
 from runtime import errors
-from runtime.capi.aclrt.checks import context, live, null, null_rt, refuse, zero
+from runtime.capi.aclrt.checks import context, feature, live, null, null_rt, refuse, zero
 from runtime.capi.aclrt.entry import Out, entry
 from runtime.capi.aclrt.kinds import I64, U32, U64, Address, Callback, Enum, Handle, Info, Size, Text
 from runtime.capi.aclrt.layouts import CHOICE, LIST
@@ -202,6 +202,7 @@ def aclrtBinarySetExceptionCallback(acl: Acl, binHandle: Handle, callback: Callb
 @entry(
     null("funcHandle", "attrValue"), live("funcHandle", Function),
     refuse("not 1 <= attrType <= 3", "attrType", "[1, 3]", "EE1003"),
+    feature("MODEL_ACL_GRAPH", "attrType == 2", message=""),
 )  # fmt: skip
 def aclrtGetFunctionAttribute(acl: Acl, funcHandle: Handle, attrType: Enum, attrValue: Out[I64]) -> None:
     """Return the kernel type, the ratio of cores (cube in the upper 16 bits, vector in the lower), or the schedule."""
@@ -241,7 +242,7 @@ def aclrtGetFunctionAddr(acl: Acl, funcHandle: Handle, aicAddr: Out[Address], ai
 
 
 @entry(
-    live("funcHandle", Function), null_rt("funcHandle", "aicSize", "aivSize"),
+    feature("MODEL_ACL_GRAPH", message=""), live("funcHandle", Function), null_rt("funcHandle", "aicSize", "aivSize"),
     refuse("funcHandle_.for_cpu", "funcHandle", "a kernel for AI cores", "EE1017"),
 )  # fmt: skip
 def aclrtGetFunctionSize(acl: Acl, funcHandle: Handle, aicSize: Out[Size], aivSize: Out[Size]) -> None:

@@ -6,7 +6,7 @@ import ctypes
 import struct
 
 from runtime import errors
-from runtime.capi.aclrt.checks import WORD, above_zero, context, null, null_rt, refuse, zero
+from runtime.capi.aclrt.checks import WORD, above_zero, context, feature, null, null_rt, refuse, zero
 from runtime.capi.aclrt.entry import Out, entry, need_rt
 from runtime.capi.aclrt.kinds import I32, U64, Address, Enum, Size
 from runtime.capi.aclrt.memory.allocation import device_of
@@ -41,7 +41,7 @@ def aclrtIpcMemGetExportKey(acl: Acl, devPtr: Address, size: Size, key: Address,
     caller.write(key, closed, memoryview(closed).nbytes)
 
 
-@entry(null("key"), waits_for_snapshot=True)
+@entry(null("key"), feature("IPC_MEMORY"), waits_for_snapshot=True)
 def aclrtIpcMemClose(acl: Acl, key: Address) -> None:
     """Close a key: in an importing process what it has open, in the exporting one the key itself."""
     text, table, driver = caller.text(key), acl.runtime.open_keys, device_of(acl).shared

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from runtime import errors
-from runtime.capi.aclrt.checks import context, live, null, null_rt, one_of, own, refuse, zero
+from runtime.capi.aclrt.checks import context, feature, live, null, null_rt, one_of, own, refuse, zero
 from runtime.capi.aclrt.entry import Out, entry, handle_of, kept, need, object_of, own_stream_of
 from runtime.capi.aclrt.kinds import F32, I32, U32, U64, Address, Enum, Handle, IpcEventHandle
 from runtime.capi.aclrt.state import Acl
@@ -45,7 +45,7 @@ def aclrtCreateEventWithFlag(acl: Acl, event: Out[Handle], flag: U32) -> None:
 
 
 @entry(
-    null("event"),
+    null("event"), feature("IPC_EVENT", "flag == 0x40", message=""),
     refuse("flag & 0x70 and flag & (flag - 1)", "flag", "0x10, 0x20 and 0x40 alone", "EE1006", code=107000),
     refuse("not flag & 0x4f or flag > 0x4f", "flag", "bits of 0x4f", "EE1003"), context(), waits_for_snapshot=True,
 )  # fmt: skip
@@ -275,7 +275,7 @@ def aclrtGetEventAvailNum(acl: Acl, eventCount: Out[U32]) -> None:
 # -- other processes ---------------------------------------------------------------------------------------------------
 
 
-@entry(null("handle", "event"))
+@entry(null("handle", "event"), feature("IPC_EVENT", message=""))
 def aclrtIpcGetEventHandle(acl: Acl, event: Handle, handle: Address) -> None:
     """Write the 64 bytes by which another process opens an event."""
     call = "aclrtIpcGetEventHandle"
@@ -284,7 +284,7 @@ def aclrtIpcGetEventHandle(acl: Acl, event: Handle, handle: Address) -> None:
     caller.write(handle, found.share().ljust(_IPC_HANDLE_BYTES, b"\0"), _IPC_HANDLE_BYTES)
 
 
-@entry(null("event"), null("handle"))
+@entry(null("event", "handle"), feature("IPC_EVENT", message=""))
 def aclrtIpcOpenEventHandle(acl: Acl, handle: IpcEventHandle, event: Out[Handle]) -> None:
     """Open an event of another process by its 64 bytes."""
     name = caller.read(handle, _IPC_HANDLE_BYTES).rstrip(b"\0")

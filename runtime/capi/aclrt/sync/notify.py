@@ -6,7 +6,7 @@ import ctypes
 import struct
 
 from runtime import errors
-from runtime.capi.aclrt.checks import WORD, above_zero, context, live, null, null_rt, own, refuse, zero
+from runtime.capi.aclrt.checks import WORD, above_zero, context, feature, live, null, null_rt, own, refuse, zero
 from runtime.capi.aclrt.entry import Out, entry, handle_of, kept, need, need_rt, own_stream_of
 from runtime.capi.aclrt.kinds import U32, U64, Address, Handle, Size, Text
 from runtime.capi.aclrt.memory.ipc import server_pids
@@ -113,7 +113,7 @@ def aclrtGetNotifyId(acl: Acl, notify: Handle, notifyId: Out[U32]) -> None:
 # -- other processes ---------------------------------------------------------------------------------------------------
 
 
-@entry(null("notify", "key"), live("notify", Notify), zero("len", message="EE1003"))
+@entry(null("notify", "key"), live("notify", Notify), zero("len", message="EE1003"), feature("IPC_NOTIFY", message=""))
 def aclrtNotifyGetExportKey(acl: Acl, notify: Handle, key: Address, len: Size, flags: U64) -> None:
     """Write the name by which other processes open the notify; the buffer has at least 65 bytes."""
     call = "aclrtNotifyGetExportKey"
@@ -129,7 +129,7 @@ def aclrtNotifyGetExportKey(acl: Acl, notify: Handle, key: Address, len: Size, f
     caller.write(key, name, name.__len__())
 
 
-@entry(null("notify", "key"), waits_for_snapshot=True)
+@entry(null("notify", "key"), feature("IPC_NOTIFY", message=""), waits_for_snapshot=True)
 def aclrtNotifyImportByKey(acl: Acl, notify: Out[Handle], key: Text, flags: U64) -> None:
     """Open a notify of another process."""
     call = "aclrtNotifyImportByKey"
@@ -150,7 +150,7 @@ def aclrtNotifyImportByKey(acl: Acl, notify: Out[Handle], key: Text, flags: U64)
 
 
 @entry(
-    null("notify", "pid"), live("notify", Notify),
+    null("notify", "pid"), feature("IPC_NOTIFY"), live("notify", Notify),
     refuse("not notify_.exported", "notify", "a notify with an export key", "EE1004"),
     above_zero("num"), context(),
 )  # fmt: skip
@@ -159,7 +159,10 @@ def aclrtNotifySetImportPid(acl: Acl, notify: Notify, pid: Address, num: Size) -
     notify.allow(caller.array(ctypes.c_int32, num & WORD, pid))
 
 
-@entry(null_rt("notify", "serverPids"), zero("num", message="EE1003"), live("notify", Notify))
+@entry(
+    null_rt("notify", "serverPids"), zero("num", message="EE1003"), live("notify", Notify),
+    feature("IPC_NOTIFY", message="EE1005"),
+)  # fmt: skip
 def aclrtNotifySetImportPidInterServer(acl: Acl, notify: Handle, serverPids: Address, num: Size) -> None:
     """Let processes of other servers of a super-pod open the notify; only forms of Ascend 910_93 are in one."""
     call = "aclrtNotifySetImportPidInterServer"

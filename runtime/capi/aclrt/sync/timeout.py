@@ -6,7 +6,7 @@ import math
 
 from chips import credit
 from chips.env import EncodeEnv
-from runtime.capi.aclrt.checks import context, null
+from runtime.capi.aclrt.checks import context, feature, null
 from runtime.capi.aclrt.entry import Out, entry
 from runtime.capi.aclrt.kinds import U32, U64
 from runtime.capi.aclrt.state import Acl
@@ -25,7 +25,7 @@ def aclrtSetOpWaitTimeout(acl: Acl, timeout: U32) -> None:
     acl.runtime.timeouts.set_wait(timeout)
 
 
-@entry()
+@entry(feature("!TASK_OP_EXE_TIMEOUT_CONFIG", message=""))
 def aclrtSetOpExecuteTimeOut(acl: Acl, timeout: U32) -> None:
     """Limit operators: seconds, 0 for the longest that the hardware counts."""
     acl.runtime.timeouts.set_operator(timeout * _US_PER_S)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from runtime import errors
-from runtime.capi.aclrt.checks import null_rt
+from runtime.capi.aclrt.checks import feature, null_rt
 from runtime.capi.aclrt.entry import Out, entry, need_rt
 from runtime.capi.aclrt.kinds import I32, U32, U64, Address, Callback, Enum
 from runtime.capi.aclrt.state import Acl
@@ -34,13 +34,13 @@ def aclrtSnapShotProcessRestore(acl: Acl, pid: I32, args: Address) -> None:
     _own(acl, "aclrtSnapShotProcessRestore", pid, args=args).restore()
 
 
-@entry()
+@entry(feature("DFX_PROCESS_SNAPSHOT"))
 def aclrtSnapShotCallbackRegister(acl: Acl, stage: Enum, callback: Callback, args: Address) -> None:
     """Have a function called at a stage with (device id, args), once for each open device."""
     rtSnapShotCallbackRegister(acl, stage, callback, args)
 
 
-@entry()
+@entry(feature("DFX_PROCESS_SNAPSHOT"))
 def aclrtSnapShotCallbackUnregister(acl: Acl, stage: Enum, callback: Callback) -> None:
     """Call a function no more."""
     rtSnapShotCallbackUnregister(acl, stage, callback)

@@ -141,28 +141,29 @@ def query_size_from_mem(model: int, size: int, /) -> tuple[int, int, int]:
 def ri_capture_begin(stream: int, mode: int, /) -> int:
     """aclmdlRICaptureBegin.
 
-    Refuses: stream is NULL (100000 EH0008); stream is dead, foreign or of another kind (107017 EE1017); mode is not
-    [0, 2] (107000 EE1003); forbids_capture(stream_) (507000 EE1011); stream belongs to another context (107003
-    EE1010); stream is bound to a model (107005 EE1017); is_default(stream_) (207000 EE1017); stream is being
-    captured (107027 EE1016).
+    Refuses: stream is NULL (100000 EH0008); the chip has no MODEL_ACL_GRAPH (207000 EE1001); stream is dead,
+    foreign or of another kind (107017 EE1017); mode is not [0, 2] (107000 EE1003); forbids_capture(stream_) (507000
+    EE1011); stream belongs to another context (107003 EE1010); stream is bound to a model (107005 EE1017);
+    is_default(stream_) (207000 EE1017); stream is being captured (107027 EE1016).
     """
 def ri_capture_end(stream: int, /) -> tuple[int, int]:
     """aclmdlRICaptureEnd; gives (model, ret).
 
-    Refuses: stream is NULL (100000 EH0008); stream is dead, foreign or of another kind (107017 EE1017);
-    forbids_capture(stream_) (507000 EE1011); modelRI is None and is_captured(stream_) (107000 EE1004); stream
-    belongs to another context (107003 EE1010); stream is bound to a model (107005 EE1017); is_default(stream_)
-    (207000 EE1017).
+    Refuses: stream is NULL (100000 EH0008); the chip has no MODEL_ACL_GRAPH (207000 EE1001); stream is dead,
+    foreign or of another kind (107017 EE1017); forbids_capture(stream_) (507000 EE1011); modelRI is None and
+    is_captured(stream_) (107000 EE1004); stream belongs to another context (107003 EE1010); stream is bound to a
+    model (107005 EE1017); is_default(stream_) (207000 EE1017).
     """
 def ri_capture_get_info(stream: int, /) -> tuple[int, int, int]:
     """aclmdlRICaptureGetInfo; gives (status, model, ret).
 
-    Refuses: stream is NULL (100000 EH0008); status and modelRI are both NULL (100000 EH0009).
+    Refuses: stream is NULL (100000 EH0008); status and modelRI are both NULL (100000 EH0009); the chip has no
+    MODEL_ACL_GRAPH (207000 EE1001).
     """
 def ri_capture_thread_exchange_mode(mode: int, /) -> tuple[int, int]:
     """aclmdlRICaptureThreadExchangeMode; gives (mode, ret).
 
-    Refuses: mode is NULL (100000 EH0008).
+    Refuses: mode is NULL (100000 EH0008); the chip has no MODEL_ACL_GRAPH (207000 EE1001).
     """
 def ri_destroy(model: int, /) -> int:
     """aclmdlRIDestroy.

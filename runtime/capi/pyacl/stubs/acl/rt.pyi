@@ -95,8 +95,9 @@ def create_event(*given: object) -> tuple[int, int]:
 def create_event_ex_with_flag(flag: int, /) -> tuple[int, int]:
     """aclrtCreateEventExWithFlag; gives (event, ret).
 
-    Refuses: event is NULL (100000 EH0008); flag & 0x70 and flag & (flag - 1) (107000 EE1006); not flag & 0x4f or
-    flag > 0x4f (107000 EE1003); no current context (107002 EE1018).
+    Refuses: event is NULL (100000 EH0008); the chip has no IPC_EVENT, and flag == 0x40 (207000); flag & 0x70 and
+    flag & (flag - 1) (107000 EE1006); not flag & 0x4f or flag > 0x4f (107000 EE1003); no current context (107002
+    EE1018).
     """
 def create_event_with_flag(flag: int, /) -> tuple[int, int]:
     """aclrtCreateEventWithFlag; gives (event, ret).
@@ -220,7 +221,10 @@ def device_set_limit(limit: int, value: int, /) -> int:
     (207000).
     """
 def device_task_abort(device_id: int, timeout_ms: int, /) -> int:
-    """aclrtDeviceTaskAbort; timeout_ms in milliseconds."""
+    """aclrtDeviceTaskAbort; timeout_ms in milliseconds.
+
+    Refuses: the chip has no DFX_FAST_RECOVER (207000).
+    """
 def event_elapsed_time(start_event: int, end_event: int, /) -> tuple[float, int]:
     """aclrtEventElapsedTime; gives (ms, ret); ms in milliseconds.
 
@@ -503,7 +507,7 @@ def host_unregister(ptr: int, /) -> int:
 def ipc_mem_close(key: str, /) -> int:
     """aclrtIpcMemClose.
 
-    Refuses: key is NULL (100000 EH0008).
+    Refuses: key is NULL (100000 EH0008); the chip has no IPC_MEMORY (207000 EE1001).
     """
 def ipc_mem_get_export_key(dev_ptr: int, size: int, key_len: int, flag: int, /) -> tuple[str, int]:
     """aclrtIpcMemGetExportKey; gives (key, ret); size in bytes.
@@ -753,19 +757,19 @@ def notify_get_export_key(notify: int, key_len: int, flag: int, /) -> tuple[str,
     """aclrtNotifyGetExportKey; gives (key, ret).
 
     Refuses: notify is NULL (100000 EH0008); key is NULL (100000 EH0008); notify is dead, foreign or of another kind
-    (107017 EE1017); len is 0 (107000 EE1003).
+    (107017 EE1017); len is 0 (107000 EE1003); the chip has no IPC_NOTIFY (207000).
     """
 def notify_import_by_key(key: str, flag: int, /) -> tuple[int, int]:
     """aclrtNotifyImportByKey; gives (notify, ret).
 
-    Refuses: notify is NULL (100000 EH0008); key is NULL (100000 EH0008).
+    Refuses: notify is NULL (100000 EH0008); key is NULL (100000 EH0008); the chip has no IPC_NOTIFY (207000).
     """
 def notify_set_import_pid(notify: int, pids: list[int], /) -> int:
     """aclrtNotifySetImportPid.
 
-    Refuses: notify is NULL (100000 EH0008); pid is NULL (100000 EH0008); notify is dead, foreign or of another kind
-    (107017 EE1017); not notify_.exported (107000 EE1004); not 0 < num & 0xffffffff < 1 << 31 (107000 EE1003); no
-    current context (107002 EE1018).
+    Refuses: notify is NULL (100000 EH0008); pid is NULL (100000 EH0008); the chip has no IPC_NOTIFY (207000
+    EE1001); notify is dead, foreign or of another kind (107017 EE1017); not notify_.exported (107000 EE1004); not 0
+    < num & 0xffffffff < 1 << 31 (107000 EE1003); no current context (107002 EE1018).
     """
 def peek_at_last_error(level: int, /) -> int:
     """aclrtPeekAtLastError.
@@ -899,7 +903,10 @@ def set_memcpy_desc(desc: int, kind: int, src_addr: int, dst_addr: int, count: i
     Refuses: desc is NULL (100000 EH0008); srcAddr is NULL (100000 EH0008); dstAddr is NULL (100000 EH0008).
     """
 def set_op_execute_time_out(timeout_s: int, /) -> int:
-    """aclrtSetOpExecuteTimeOut; timeout_s in seconds."""
+    """aclrtSetOpExecuteTimeOut; timeout_s in seconds.
+
+    Refuses: the chip has TASK_OP_EXE_TIMEOUT_CONFIG (207000).
+    """
 def set_op_execute_timeout_v2(timeout_us: int, /) -> tuple[int, int]:
     """aclrtSetOpExecuteTimeOutV2; gives (actual_us, ret); timeout_us, actual_us in microseconds.
 

@@ -93,7 +93,7 @@ def test_many_launches_wrap_ring_and_pools(device: Device, make_kernel: MakeKern
 
     bump = make_kernel("bump", count, 1, grid=True)
     counter = device.upload(bytes(8))
-    total = 3 * device.chip.limits.rtsq_depth + 17
+    total = device.chip.limits.rtsq_depth + 17
     with device.create_stream() as stream:
         launch = bump.bind(stream, 1)
         for _ in range(total):

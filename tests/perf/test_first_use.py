@@ -56,19 +56,28 @@ def run(program: str, url: str) -> tuple[float, str]:
     return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime, done.stdout
 
 
+@pytest.fixture(scope="module")
+def bare() -> float:
+    """The CPU time of an interpreter that does nothing."""
+    return min(run("pass", URLS[0])[0] for _ in range(ATTEMPTS))
+
+
 @pytest.mark.parametrize("url", URLS)
-def test_first_launch_of_a_new_process(url: str, tmp_path: Path) -> None:
+def test_first_launch_of_a_new_process(url: str, bare: float, tmp_path: Path) -> None:
     path = tmp_path / "once.o"
     path.write_bytes(minimal_kernel("once", arguments=4))
     program = PROGRAM.format(path=str(path))
     run(program, url)  # byte code and parsed YAML are written once
-    _, printed = run(program, url)
+    spent = limit = float("inf")
+    for _ in range(ATTEMPTS):  # the least counts: what is over the limit may be the machine's
+        total, printed = run(program, url)
+        spent, limit = min(spent, total - bare), LIMIT_S * slowness()
+        if spent < limit:
+            break
     loaded = set(json.loads(printed))
     unneeded = {name for name in loaded for other in UNNEEDED if name == other or name.startswith(f"{other}.")}
     assert not unneeded
     own = [name for name in loaded if name.partition(".")[0] in ("npuhal", "chips", "runtime", "fakes")]
     assert len(own) < MOST_MODULES
-    bare = min(run("pass", url)[0] for _ in range(ATTEMPTS))
-    spent = min(run(program, url)[0] for _ in range(ATTEMPTS)) - bare
     print(f"{url}: {spent * 1e3:.0f} ms of CPU time and {len(own)} modules of ours until the first launch has run")
-    assert spent < LIMIT_S * slowness()
+    assert spent < limit

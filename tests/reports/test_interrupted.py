@@ -24,10 +24,14 @@ for turn in range(10_000):
 """
 
 
-@pytest.mark.parametrize("url", ["fake://ascend910b3", "fake-abi://ascend950"])
 @pytest.mark.parametrize(
-    ("way", "status"),
-    [((), -signal.SIGINT), (("-m", "runtime.cli", "run"), 130), (("-m", "runtime.cli", "trace"), 130)],
+    ("way", "status", "url"),
+    [
+        ((), -signal.SIGINT, "fake://ascend910b3"),
+        ((), -signal.SIGINT, "fake-abi://ascend950"),
+        (("-m", "runtime.cli", "run"), 130, "fake-abi://ascend950"),
+        (("-m", "runtime.cli", "trace"), 130, "fake://ascend910b3"),
+    ],
 )
 def test_ctrl_c_with_an_open_device(tmp_path: Path, way: tuple[str, ...], status: int, url: str) -> None:
     script = tmp_path / "loop.py"

@@ -92,13 +92,17 @@ def exports(document: Path) -> dict[str, str]:
     return dict(re.findall(r"^export (\w+)=(\S+)", text, re.MULTILINE))
 
 
-# Each snippet is a program of its own, with a working folder of its own: a fork of an interpreter that has loaded, and
-# not used, what most of them load.
+# Each snippet is a program of its own, with the environment of its page and a working folder of its own: a fork of an
+# interpreter that has loaded, and not used, what most of them load. It reads a page a line, and answers with a line.
 EACH = """
 import contextlib, io, json, os, sys, tempfile, traceback
-import numpy, fakes.tiers.direct, runtime.api
+import numpy, fakes.tiers.direct, runtime
 
-def run(text, answer):
+for name in dir(runtime):
+    getattr(runtime, name)  # loads it
+
+def run(text, variables, answer):
+    os.environ.update(variables)
     printed, failed = io.StringIO(), ""
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(printed):
         os.chdir(folder)
@@ -112,16 +116,31 @@ def run(text, answer):
     answer.flush()
     os._exit(0)
 
-results = []
-for text in json.load(sys.stdin):
+def result(text, variables):
     with tempfile.TemporaryFile("w+") as answer:
         if not (child := os.fork()):
-            run(text, answer)
+            run(text, variables, answer)
         status = os.waitpid(child, 0)[1]
         answer.seek(0)
-        results.append(json.loads(answer.read() or json.dumps(["", f"status {status}"])))
-json.dump(results, sys.stdout)
+        return json.loads(answer.read() or json.dumps(["", f"status {status}"]))
+
+for line in sys.stdin:
+    texts, variables = json.loads(line)
+    print(json.dumps([result(text, variables) for text in texts]), flush=True)
 """
+
+
+@pytest.fixture(scope="module")
+def interpreter() -> Iterator[subprocess.Popen[str]]:
+    """The interpreter that forks one for each snippet."""
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(("NPUHAL_", "ASCEND_"))}
+    with subprocess.Popen(
+        [sys.executable, "-c", EACH], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        env={**environ, "PYTHONPATH": str(ROOT)},
+    ) as process:  # fmt: skip
+        yield process
+        process.communicate(timeout=60)
+        assert process.returncode == 0
 
 
 def commands() -> Iterator[Any]:
@@ -141,12 +160,12 @@ def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def suites() -> Iterator[Any]:
+def suites() -> Iterator[Block]:
     """Yield the blocks that are test modules of a user: Python with a title `test_*.py`."""
     for document in DOCUMENTS:
         for block in blocks(document):
             if block.kind.startswith('python title="test_'):
-                yield pytest.param(block, id=str(block))
+                yield block
 
 
 def check_output(wanted: str, got: str) -> None:
@@ -170,27 +189,30 @@ def test_every_snippet_is_well_typed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("document", [each for each in DOCUMENTS if programs(each)], ids=lambda path: path.stem)
-def test_every_snippet_runs(document: Path) -> None:
+def test_every_snippet_runs(document: Path, interpreter: subprocess.Popen[str]) -> None:
     found = programs(document)
-    environ = {name: value for name, value in os.environ.items() if not name.startswith(("NPUHAL_", "ASCEND_"))}
-    done = subprocess.run(
-        [sys.executable, "-c", EACH], input=json.dumps([block.text for block, _ in found]), capture_output=True,
-        text=True, timeout=250, check=False, env={**environ, **exports(document), "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    for (block, printed), (got, failed) in zip(found, json.loads(done.stdout), strict=True):
+    assert interpreter.stdin is not None
+    assert interpreter.stdout is not None
+    print(json.dumps([[block.text for block, _ in found], exports(document)]), file=interpreter.stdin, flush=True)
+    answers = interpreter.stdout.readline()
+    for (block, printed), (got, failed) in zip(found, json.loads(answers), strict=True):
         assert not failed, f"{block}: {failed}"
         if printed is not None:
             check_output(printed, got)
 
 
-@pytest.mark.parametrize("block", list(suites()))
-def test_every_test_module_passes(block: Block, tmp_path: Path) -> None:
-    path = tmp_path / block.kind.split('"')[1]
-    path.write_text(block.text, encoding="utf-8")
-    done = run("-m", "pytest", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(path))
+def test_every_test_module_passes(tmp_path: Path) -> None:
+    """In one run of pytest, each in a folder that is named after its page and line."""
+    expected = 0
+    for block in suites():
+        path = tmp_path / str(block).replace("/", "-").replace(":", "-") / block.kind.split('"')[1]
+        path.parent.mkdir()
+        path.write_text(block.text, encoding="utf-8")
+        expected += block.text.count("def test_")
+    options = ("-p", "no:cacheprovider", "--import-mode=importlib", "--rootdir", str(tmp_path))
+    done = run("-m", "pytest", *options, str(tmp_path))
     assert done.returncode == 0, done.stdout
-    assert f"{block.text.count('def test_')} passed" in done.stdout
+    assert f"{expected} passed" in done.stdout
 
 
 @pytest.mark.parametrize(("block", "command", "output"), list(commands()))

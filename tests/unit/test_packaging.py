@@ -114,7 +114,7 @@ def test_the_readme_shows_its_links_on_a_package_index() -> None:
 def test_the_command_works_from_the_wheel_alone(
     site: Path, tmp_path: Path, arguments: tuple[str, ...], told: str
 ) -> None:
-    environ = {**os.environ, "PYTHONPATH": str(site), "PYTHONDONTWRITEBYTECODE": "1"}
+    environ = {**os.environ, "PYTHONPATH": str(site)}
     main = "import runtime.cli as cli, sys; print(cli.__file__, file=sys.stderr); sys.exit(cli.main(sys.argv[1:]))"
     done = subprocess.run(
         [sys.executable, "-c", main, *arguments],

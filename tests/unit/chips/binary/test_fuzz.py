@@ -86,11 +86,15 @@ def flips(count: int, seed: int) -> Iterator[bytes]:
         yield bytes(data)
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def _traced() -> Iterator[None]:
     tracemalloc.start()
     yield
     tracemalloc.stop()
+
+
+traced = pytest.mark.usefixtures("_traced")
+"""For tests that look at memory: following each allocation costs several times the reading."""
 
 
 def test_the_seeds_themselves_are_fine() -> None:
@@ -98,11 +102,13 @@ def test_the_seeds_themselves_are_fine() -> None:
     assert len(find_device_binaries(SEEDS[-1])) == 3
 
 
+@traced
 def test_flipped_bits() -> None:
     for data in flips(300, seed=7):
         survives(data)
 
 
+@traced
 @pytest.mark.soak
 @pytest.mark.timeout(1800)
 def test_flipped_bits_at_length() -> None:
@@ -122,12 +128,14 @@ changes = st.lists(st.tuples(st.floats(0, 0.999), st.binary(min_size=1, max_size
 quiet = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 
 
+@traced
 @settings(quiet, max_examples=120)
 @given(st.sampled_from(SEEDS), changes)
 def test_overwritten_bytes(data: bytes, where: list[tuple[float, bytes]]) -> None:
     survives(damage(data, where))
 
 
+@traced
 @pytest.mark.soak
 @pytest.mark.timeout(1800)
 @settings(quiet, max_examples=4_000)
@@ -136,12 +144,14 @@ def test_overwritten_bytes_at_length(data: bytes, where: list[tuple[float, bytes
     survives(damage(data, where))
 
 
+@traced
 @settings(quiet, max_examples=50)
 @given(st.binary(max_size=400))
 def test_any_meta_data(record: bytes) -> None:
     survives(ElfWriter().kernel("k_1", record).section(".ascend.meta", record).build())
 
 
+@traced
 @pytest.mark.soak
 @pytest.mark.timeout(1800)
 @settings(quiet, max_examples=1_000)
@@ -184,6 +194,7 @@ def dense(names: bytes, offsets: range) -> bytes:
     return bytes(data) + names
 
 
+@traced
 @pytest.mark.parametrize("digits", [5, 60])
 def test_a_file_of_nothing_but_kernels_costs_little(digits: int) -> None:
     names = b"\0" + b"".join(b"n%0*d\0" % (digits, i) for i in range(3000))

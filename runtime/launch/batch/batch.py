@@ -7,9 +7,9 @@ columns, and the driver gets a run with one call. What has to go its own way, as
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import chain
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
 from chips.tasks import MemcpyAsync, Memset
@@ -31,6 +31,7 @@ from runtime.launch.slow_path import info_of
 from runtime.launch.unrolled import OtherTypes, packer_for
 
 if TYPE_CHECKING:
+    from chips.tasks import CopyKind
     from runtime.core.stream.stream import Stream
     from runtime.core.submission.epoch import Epoch
     from runtime.core.sync.event import Event
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 
 def _packed(kind: Kind, image: bytearray, at: int, arguments: tuple[Any, ...]) -> bool:
-    """Pack the arguments of a launch; False where they do not take one slot each.
+    """Pack arguments of other types than the last launch had; False where they do not take one slot each.
 
     Raises:
         InvalidArgument: one that cannot be an argument, or a freed buffer.
@@ -47,11 +48,8 @@ def _packed(kind: Kind, image: bytearray, at: int, arguments: tuple[Any, ...]) -
     how = kind.arguments
     assert how is not None
     try:
-        try:
-            how.pack(image, at, arguments)
-        except OtherTypes:
-            how.pack = pack = packer_for(arguments, how.count, 1, how.frame)
-            pack(image, at, arguments)
+        how.pack = pack = packer_for(arguments, how.count, 1, how.frame)
+        pack(image, at, arguments)
     except OtherTypes:
         lead, before, behind, _ = how.frame
         assert kind.kernel is not None
@@ -83,11 +81,13 @@ class Batch:
     those sent that came before. Buffers that launches name must stay open until the launches are done.
     """
 
-    __slots__ = ("_epoch", "_image", "_kinds", "_needed", "_parts", "_steps", "_stream")
+    __slots__ = ("_epoch", "_image", "_kinds", "_named", "_needed", "_parts", "_steps", "_stream")
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
         self._steps: list[Step] = []
+        self._named: list[Sequence[Any]] = []
+        """What tasks are about that may be closed before they are sent."""
         self._kinds: dict[Any, Kind] = {}
         self._image = bytearray()
         """The arguments of all launches, each at a multiple of 64 bytes."""
@@ -115,17 +115,22 @@ class Batch:
     def launch(self, kernel: Kernel, blocks: int, *arguments: Any, options: LaunchOptions = PLAIN) -> None:
         """Note a launch; the same checks, and later the same effect, as `kernel[blocks](..., stream=stream)`."""
         kind = self._kind_of(kernel, blocks, len(arguments), options)
-        assert kind.arguments is not None
-        image = self._image
+        how, image = kind.arguments, self._image
+        assert how is not None
         at = len(image)
-        image += kind.arguments.image
+        image += how.image
         try:
-            if _packed(kind, image, at, arguments):
-                self._add(kind, at, arguments)
-                return
+            try:
+                how.pack(image, at, arguments)
+                packed = True
+            except OtherTypes:
+                packed = _packed(kind, image, at, arguments)
         except BaseException:
             del image[at:]
             raise
+        if packed:
+            self._add(kind, at, arguments)
+            return
         del image[at:]
         self._add(None, partial(kernel.launch, self._stream, blocks, *arguments, options=options), arguments)
 
@@ -169,10 +174,11 @@ class Batch:
         if not len(rows):
             return
         count = rows.shape[1]
-        check_slots(kernel, count)
         kind = self._kind_of(kernel, blocks, count, options)
         how = kind.arguments
         assert how is not None
+        if how.count != count:  # what the kernel takes, where it says that
+            check_slots(kernel, count)
         lead, before, behind, _ = how.frame
         image = np.zeros((len(rows), kind.size // SLOT_BYTES), np.uint64)
         first = lead // SLOT_BYTES
@@ -185,7 +191,7 @@ class Batch:
         at = len(self._image)
         self._image += image.tobytes()
         starts = range(at, len(self._image), kind.size)
-        self._steps += [(kind, start, tuple(row)) for start, row in zip(starts, rows.tolist(), strict=True)]
+        self._steps += zip(repeat(kind), starts, rows.tolist())
         self._parts = None
 
     def copy(self, dst: Any, src: Any, size: int | None = None) -> None:
@@ -197,17 +203,24 @@ class Batch:
             self._add(None, partial(copy_in_stream, stream, dst, src, size), (dst, src))
             return
         plain, count = found
-        kinds = batch_sender(stream).kinds
-        kind = kinds.get(plain.kind)
+        kind = self._kinds.get(plain.kind)
         if kind is None:
-            task = MemcpyAsync(src=src.address, dst=dst.address, size=1, kind=plain.kind)
+            kind = self._kinds[plain.kind] = self._copy_kind(plain.kind, plain.name, dst, src)
+        self._add(kind, (src.address, dst.address, count), (dst, src))
+
+    def _copy_kind(self, direction: CopyKind, name: str, dst: Any, src: Any) -> Kind:
+        """Return the kind of such copies in this stream; it is made of one of them."""
+        stream = self._stream
+        kinds = batch_sender(stream).kinds
+        kind = kinds.get(direction)
+        if kind is None:
+            task = MemcpyAsync(src=src.address, dst=dst.address, size=1, kind=direction)
 
             def alone(values: tuple[int, int, int], things: tuple[Any, Any]) -> None:
                 copy_in_stream(stream, *things, values[2])
 
-            kind = kinds[plain.kind] = Kind(task, TaskInfo(task.type, plain.name), alone, "src", "dst", "size")
-        self._kinds[plain.kind] = kind
-        self._add(kind, (src.address, dst.address, count), (dst, src))
+            kind = kinds[direction] = Kind(task, TaskInfo(task.type, name), alone, "src", "dst", "size")
+        return kind
 
     def fill(self, target: Any, value: int, size: int | None = None) -> None:
         """Note the setting of bytes of a device buffer; see `Stream.fill`."""
@@ -246,6 +259,7 @@ class Batch:
         self._add(None, partial(event.wait, self._stream, timeout_s), (event,))
 
     def _add(self, kind: Kind | None, values: Any, things: tuple[Any, ...]) -> None:
+        self._named.append(things)
         self._steps.append((kind, values, things))
         self._parts = None
 
@@ -276,7 +290,7 @@ class Batch:
 
     def _needs(self) -> list[Callable[[], None]]:
         """Return what raises where something was closed that a task needs."""
-        named = list(chain.from_iterable([things for _, _, things in self._steps]))
+        named = list(chain.from_iterable(self._named))
         things = dict(zip(map(id, named), named, strict=True))
         kernels = dict.fromkeys(kind.kernel for kind in self._kinds.values() if kind.kernel is not None)
         return [*(thing.check_open for thing in things.values() if hasattr(thing, "check_open")),

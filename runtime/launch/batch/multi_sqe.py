@@ -6,7 +6,7 @@ How many go with one call is decided by `runtime.core.submission.runs`.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -68,8 +68,8 @@ class Kind:
     `alone(values, things)` sends one by itself; `keeps` says whether its things live until it is done.
     """
 
-    __slots__ = ("_epoch", "alone", "arguments", "biases", "fixed", "info", "keeps", "kernel", "number",
-                 "offset_words", "order", "published", "size", "task", "template", "varied")  # fmt: skip
+    __slots__ = ("_epoch", "_parts", "_varying", "alone", "arguments", "biases", "fixed", "info", "keeps", "kernel",
+                 "number", "offset_words", "published", "size", "task", "template", "varied")  # fmt: skip
 
     def __init__(self, task: Task, info: TaskInfo, alone: Callable[[Any, Any], object], *varied: str,
                  kernel: Kernel | None = None, arguments: Arguments | None = None) -> None:
@@ -84,8 +84,10 @@ class Kind:
         self.offset_words: tuple[tuple[int, int], ...] = ()
         """The same of the words for the address of a launch's block; each adds one of `biases` to it."""
         self.biases: tuple[int, ...] = ()
-        self.order: tuple[int, ...] = ()
-        """Which of the values that vary comes first, second and so on in the SQE."""
+        self._parts: list[Any] = []
+        """What the SQE is packed of, with 0 for its number and for what varies."""
+        self._varying: list[tuple[int, int, int]] = []
+        """Of each value that varies: where among these it goes, which of the values it is, and what is added to it."""
         self.fixed = b""
         """The SQE, where nothing of it varies but the number and the address of arguments."""
         self.published = 0
@@ -107,7 +109,13 @@ class Kind:
             if self.kernel is not None:
                 self.offset_words, self.biases = tuple(words[1:]), self.template.bias[1:]
             else:
-                self.order = tuple(map(self.varied.index, self.template.names[1:]))
+                self._parts = [*chain.from_iterable((run, 0) for run in self.template.runs)][:-1]
+                self._varying = [
+                    (2 * index + 3, self.varied.index(name), bias)
+                    for index, (name, bias) in enumerate(
+                        zip(self.template.names[1:], self.template.bias[1:], strict=True)
+                    )
+                ]
             if self.kernel is not None or not self.varied:
                 self.fixed = self.template.row
             if stream.env.ub_connected:
@@ -118,12 +126,13 @@ class Kind:
         """Return the SQE with the values in it; its number is 0."""
         template = self.template
         assert template is not None
-        words = [values[at] + bias for at, bias in zip(self.order, template.bias[1:], strict=True)]
-        *runs, last = template.runs
-        return template.struct.pack(*chain.from_iterable(zip(runs, (0, *words), strict=True)), last)
+        parts = self._parts.copy()
+        for at, which, bias in self._varying:
+            parts[at] = values[which] + bias
+        return template.struct.pack(*parts)
 
 
-Step = tuple[Kind | None, Any, tuple[Any, ...]]
+Step = tuple[Kind | None, Any, Sequence[Any]]
 """A kind, the values that vary (for a launch, where its arguments begin in the image), and the things it is about.
 
 Without a kind the second is a function that sends the task."""

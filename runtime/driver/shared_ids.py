@@ -69,15 +69,30 @@ class SharedIdDriver(HalCalls):
         rc = self.hal.halShrIdSetAttribute(name, c.SHR_ID_ATTR_NO_WLIST_IN_SERVER, attribute)
         self.check(rc, "halShrIdSetAttribute", repr(name))
 
-    def open(self, name: bytes) -> SharedId:
-        """Return what is behind a name; a wrong name, or one that this process may not open, is a fault."""
+    def open(self, name: bytes, own: int) -> SharedId:
+        """Return what is behind a name, and let this device, whose physical id is `own`, set the flag of another one.
+
+        Raises:
+            RuntimeFault: a wrong name, or one that this process may not open; or the device cannot reach the other one.
+        """
         info: Any = s.drvShrIdInfo()
         rc = self.hal.halShrIdOpen(name, ctypes.byref(info))
         self.check(rc, "halShrIdOpen", repr(name))
         index = ctypes.c_uint32()
-        rc = self.hal.drvDeviceGetIndexByPhyId(info.devid, ctypes.byref(index))
-        self.check(rc, "drvDeviceGetIndexByPhyId", f"the owner of {name!r} is physical card {info.devid}")
+        try:
+            self._reach(own, info.devid)
+            rc = self.hal.drvDeviceGetIndexByPhyId(info.devid, ctypes.byref(index))
+            self.check(rc, "drvDeviceGetIndexByPhyId", f"the owner of {name!r} is physical card {info.devid}")
+        except BaseException:
+            self.close(name)
+            raise
         return SharedId(index.value, int(info.shrid))
+
+    def _reach(self, own: int, owner: int) -> None:
+        """Let a card set notifies of another one, both by physical ids, where the driver wants to be asked for it."""
+        if own != owner and self.hal.has("halDeviceEnableP2PNotify"):
+            rc = self.hal.halDeviceEnableP2PNotify(own, owner, 0)
+            self.check(rc, "halDeviceEnableP2PNotify", f"physical cards {own} and {owner}")
 
     def register(self, own: int, owner: int, number: int) -> int:
         """Return the address at which entries of this device reach the register of a notify.

@@ -242,6 +242,23 @@ def test_a_notify_of_another_card_is_recorded_there(url: str) -> None:
         machine.close(force=True)
 
 
+def test_only_a_notify_of_another_card_asks_for_the_way_there() -> None:
+    machine = Runtime("fake://ascend950?devices=2&fault=halDeviceEnableP2PNotify:1:DRV_ERROR_NOT_SUPPORT")
+    try:
+        near, far = machine.device(0), machine.device(1)
+        with far.create_notify() as notify:
+            name = notify.export(everyone=True)
+            far.open_notify(name).close()
+            before = holdings(machine.hal.fake)
+            with pytest.raises(errors.RuntimeFault, match="physical cards") as raised:
+                near.open_notify(name)
+            assert raised.value.code == 207000
+            assert holdings(machine.hal.fake) == before
+            near.open_notify(name).close()
+    finally:
+        machine.close(force=True)
+
+
 @pytest.mark.stars
 @pytest.mark.hardware_safe
 def test_cleared_notify_holds_a_wait(device: Device) -> None:

@@ -153,9 +153,9 @@ class Notify(_Signal):
         self._owner, self.device_only = device.device_id, device_only
         if device_only:
             device.need_for_cores("a notify")
-        device.driver.info.physical_id()
+        own = device.driver.info.physical_id()
         if imported:
-            shared = self._names(device).open(imported)
+            shared = self._names(device).open(imported, own)
             number, self._owner = shared.number, shared.device_id
         else:
             number = _take(device, id_kinds.NOTIFY, self._flags)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import itertools
 import mmap
 import os
 import resource
@@ -164,6 +165,15 @@ class Reservation:
             self.size = 0
 
 
+_opened: dict[int, int] = {}
+_openings = itertools.count(1)
+
+
+def opening(fd: int) -> int:
+    """Return which of the files of this process, counted from 1, a descriptor of a `BackingFile` stands for now."""
+    return _opened[fd]
+
+
 class BackingFile:
     """The bytes behind one range: a memory file of its full size, committed page by page when touched.
 
@@ -205,6 +215,7 @@ class BackingFile:
             os.close(fd)
             raise HostRefused(f"cannot map {size >> 20} MiB of the memory file {name}", number)
         self.fd, self.size, self.start = fd, size, offset
+        _opened[fd] = next(_openings)
         self.address: int = got
 
     def holds(self, pointer: int) -> bool:

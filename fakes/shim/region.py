@@ -7,7 +7,7 @@ import os
 import struct
 
 from fakes.errors import FakeError
-from fakes.machine.address_space import BackingFile
+from fakes.machine.address_space import BackingFile, opening
 from fakes.shim.exports import MOST_ARGUMENTS
 
 MAGIC = 0x4D494853
@@ -104,6 +104,6 @@ class Region:
         published = header.published
         if published - header.applied >= _MAPPINGS:
             raise FakeError(f"one call changes more than {_MAPPINGS} mappings")
-        file = fd if fd < 0 else fd | (os.fstat(fd).st_ino & _FILE_MASK) << 32
+        file = fd if fd < 0 else fd | (opening(fd) & _FILE_MASK) << 32
         _MAPPING.pack_into(self._ring, published % _MAPPINGS * _MAPPING.size, address, size, file, offset)
         header.published = published + 1

@@ -17,8 +17,8 @@ from runtime.errors.faults import RuntimeFault
 from runtime.errors.raising import fault
 
 __all__ = [
-    "MOST_ROWS", "address_of", "array", "at", "check_count", "check_writable", "read", "rows", "take_care", "text",
-    "view", "write",
+    "MOST_ROWS", "address_of", "array", "at", "check_count", "check_writable", "octets", "read", "rows", "take_care",
+    "text", "view", "write",
 ]  # fmt: skip
 
 _LARGE = 1 << 16
@@ -40,9 +40,18 @@ class _Lent(threading.local):
 _lent = _Lent()
 
 
+def octets(content: str) -> bytes:
+    """Return text as C has it: in UTF-8, and bytes that are none as they came from there.
+
+    Raises:
+        UnicodeEncodeError: it has a character that is no character (half of a pair).
+    """
+    return content.encode(errors="surrogateescape")
+
+
 def address_of(content: str | bytes) -> int:
     """Return the address of a copy of text (in UTF-8) or bytes, with a zero byte behind; it lasts for the call."""
-    data = content.encode() if isinstance(content, str) else content
+    data = octets(content) if isinstance(content, str) else content
     copy = ctypes.create_string_buffer(data, len(data) + _PAGE)  # whoever writes there hits nothing else
     _lent.texts.append(copy)
     return ctypes.addressof(copy)

@@ -96,6 +96,8 @@ def typed(call: str, name: str, given: Any, kind: str, output: bool) -> Any:
         wanted = "an Out()"
     elif kind == "Text" and isinstance(given, int) and not isinstance(given, bool):
         return caller.text(given).decode(errors="surrogateescape")
+    elif kind == "Text" and isinstance(given, str):  # NumPy's, say
+        return str(given)
     elif kind == "F32" and isinstance(given, Real):
         return float(given)
     elif kind == "Dim3" and isinstance(given, Sequence) and len(given) == 3:

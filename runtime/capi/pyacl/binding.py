@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any
 
 from npuhal.records import dataclass
+from npuhal.words import shown
 from runtime.api import start
 from runtime.capi.aclrt import Acl, Out
 from runtime.capi.aclrt.entry import UNTOUCHED, find
@@ -161,11 +162,21 @@ def _value(name: str, argument: Argument, value: Any) -> Any:
             return value
         raise problem(f"{name} args parse failed: {argument.name} must be {wanted.__name__}, not {_kind_of(value)}")
     try:
-        number = float(value) if kind == "float" else operator.index(value)
+        number = _real(value) if kind == "float" else operator.index(value)
     except TypeError:
         text = f"{name} args parse failed: {argument.name} must be {kind or 'int'}, not {_kind_of(value)}"
         raise TypeError(text) from None
+    except OverflowError:
+        text = f"{name} args parse failed: {argument.name} is {shown(value)}, too large for a float"
+        raise ValueError(text) from None
     return number & _WORD if isinstance(number, int) and number > _WORD else number
+
+
+def _real(value: Any) -> float:
+    """Return a number as a float; text is none, whatever it says."""
+    if hasattr(value, "__float__") or hasattr(value, "__index__"):
+        return float(value)
+    raise TypeError
 
 
 def _kind_of(value: Any) -> str:

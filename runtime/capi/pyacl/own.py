@@ -75,7 +75,7 @@ def _initialise(path: str | None) -> int:
 
 def _log(level: int, message: str) -> None:
     """Write a line of the application's own into the log; what is longer than a line is cut, with a mark."""
-    data = message.encode()
+    data = message.encode(errors="backslashreplace")
     text = message if len(data) <= _LINE else data[: _LINE - 3].decode(errors="ignore") + "..."
     _APPLICATION.log(_LEVELS.get(level, logging.ERROR), "%s", text)
 

@@ -6,8 +6,10 @@ A key that is missing stays 0, and a value of a wrong type is passed over, as in
 from __future__ import annotations
 
 import ctypes
+import re
 import struct
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from typing import Any
 
 from runtime.capi.aclrt.layouts import (
@@ -19,6 +21,7 @@ from runtime.capi.aclrt.layouts import (
     PLACEHOLDER,
     STREAM_VALUE,
 )
+from runtime.driver.faults import MOST_RANGES
 
 After = Callable[[int], list[Any]]
 """Makes the outputs once the code is known."""
@@ -35,6 +38,25 @@ _LAUNCH_VALUES = ("schemMode", "localMemorySize", "dynUBufSize", "engineType", "
 
 def _number(given: Any) -> int:
     return given if isinstance(given, int) else 0
+
+
+@cache
+def _masks(layout: str) -> tuple[int, ...]:
+    """Return what is kept of each number of a layout."""
+    found = re.findall(r"(\d*)([IQ])", layout)
+    return tuple((1 << (32 if letter == "I" else 64)) - 1 for count, letter in found for _ in range(int(count or 1)))
+
+
+def _packed(layout: struct.Struct, *given: Any) -> bytes:
+    """Return a struct of numbers without sign, each cut to its width as C cuts it; what is no number is 0."""
+    words = [_number(each) & mask for each, mask in zip(given, _masks(layout.format), strict=True)]
+    return layout.pack(*words, b"") if layout.format.endswith("s") else layout.pack(*words)
+
+
+def _dict(call: str, name: str, given: Any) -> dict[str, Any]:
+    if isinstance(given, dict):
+        return given
+    raise TypeError(f"{call} args parse failed: {name} must be dict, not {type(given).__name__}")
 
 
 def _buffer(data: bytes) -> Any:
@@ -74,7 +96,7 @@ def _attribute(call: str, attribute: Any) -> bytes:
     numbers = [value[key] for key in ("moduleId", "deviceId", "vaFlag", "rsv") if key in value]
     if not numbers:
         raise KeyError(f"{call}: the value of an attribute has moduleId, deviceId or rsv, not {sorted(value)}")
-    return MALLOC_ATTRIBUTE.pack(_number(attribute.get("attr")), _number(numbers[0]))
+    return _packed(MALLOC_ATTRIBUTE, attribute.get("attr"), numbers[0])
 
 
 def _address(buffer: Any) -> int:
@@ -92,10 +114,10 @@ def _with_configuration(*names: str) -> Adapter:
 def _with_property(index: int, *names: str) -> Adapter:
     def adapt(call: str, values: list[Any]) -> tuple[dict[str, Any], After | None, Any]:
         given = values[index]
-        location = given.get("location", {})
+        location = _dict(call, "location", given.get("location", {}))
         words = [given.get(key) for key in ("handleType", "allocationType", "memAttr")]
         words += [location.get("id"), location.get("type"), given.get("reserve")]
-        buffer = _buffer(PHYSICAL_PROPERTIES.pack(*map(_number, words)))
+        buffer = _buffer(_packed(PHYSICAL_PROPERTIES, *words))
         passed = [*values[:index], ctypes.addressof(buffer), *values[index + 1 :]]
         return dict(zip(names, passed, strict=True)), None, buffer
 
@@ -110,7 +132,7 @@ def _choices(call: str, rows: Sequence[Any], key: str) -> Any:
         value = row.get("value", 0)
         if isinstance(value, dict):
             value = next((value[name] for name in _LAUNCH_VALUES if name in value), 0)
-        packed.append(CHOICE.pack(_number(row.get(key)), _number(value) & 0xFFFFFFFF, 0, 0, 0))
+        packed.append(_packed(CHOICE, row.get(key), value, 0, 0, 0))
     return _listed(packed)
 
 
@@ -130,7 +152,8 @@ def _launch(call: str, values: list[Any]) -> tuple[dict[str, Any], After | None,
         return passed | dict(zip(("argsHandle", "reserve"), rest, strict=True)), None, buffer
     host, size, placeholders = rest
     keys = ("addrOffset", "dataOffset")
-    rows = b"".join(PLACEHOLDER.pack(*(_number(each.get(key)) for key in keys)) for each in placeholders)
+    infos = [_dict(call, "a placeholder", each) for each in placeholders]
+    rows = b"".join(_packed(PLACEHOLDER, *(each.get(key) for key in keys)) for each in infos)
     table = _buffer(rows)
     passed |= {
         "hostArgs": host, "argsSize": size, "placeHolderArray": ctypes.addressof(table),
@@ -193,7 +216,7 @@ def _pointer(data: bytes) -> dict[str, Any]:
 def _stream_set(call: str, values: list[Any]) -> tuple[dict[str, Any], After | None, Any]:
     stream, attribute, value = values
     word = value.get(_STREAM_KEYS.get(attribute, _UNKNOWN_KEY), 0)
-    buffer = _buffer(STREAM_VALUE.pack(_number(word)))
+    buffer = _buffer(_packed(STREAM_VALUE, word))
     return {"stream": stream, "stmAttrType": attribute, "value": ctypes.addressof(buffer)}, None, buffer
 
 
@@ -222,7 +245,8 @@ def _within(call: str, values: list[Any]) -> tuple[dict[str, Any], After | None,
 
 def _marked(call: str, values: list[Any]) -> tuple[dict[str, Any], After | None, Any]:
     text, stream = values
-    return {"msg": text, "msgLen": len(text.encode()), "stream": stream}, None, None
+    size = len(text.encode(errors="surrogatepass"))  # what is no text is refused behind this
+    return {"msg": text, "msgLen": size, "stream": stream}, None, None
 
 
 def _cpu_function(call: str, values: list[Any]) -> tuple[dict[str, Any], After | None, Any]:
@@ -234,7 +258,7 @@ def _cpu_function(call: str, values: list[Any]) -> tuple[dict[str, Any], After |
 
 def _failed(call: str, values: list[Any]) -> tuple[dict[str, Any], After | None, Any]:
     index, capacity = values
-    buffer = _buffer(bytes(FAILED_RANGE.size * max(capacity, 0)))
+    buffer = _buffer(bytes(FAILED_RANGE.size * min(max(capacity, 0), MOST_RANGES)))  # no card tells of more
 
     def after(code: int) -> list[Any]:
         rows = FAILED_RANGE.iter_unpack(bytes(buffer)) if not code and capacity > 0 else ()
@@ -245,8 +269,8 @@ def _failed(call: str, values: list[Any]) -> tuple[dict[str, Any], After | None,
 
 def _repair(call: str, values: list[Any]) -> tuple[dict[str, Any], After | None, Any]:
     index, infos = values
-    rows = b"".join(FAILED_RANGE.pack(*(_number(each.get(key)) for key in ("addr", "len")), b"") for each in infos)
-    buffer = _buffer(rows)
+    ranges = [_dict(call, "a range", each) for each in infos]
+    buffer = _buffer(b"".join(_packed(FAILED_RANGE, each.get("addr"), each.get("len")) for each in ranges))
     return {"deviceId": index, "memUceInfoArray": ctypes.addressof(buffer), "arraySize": len(infos)}, None, buffer
 
 

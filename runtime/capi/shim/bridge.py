@@ -27,6 +27,7 @@ from runtime.capi.shim import declarations as c
 from runtime.capi.shim.stubs import by_value
 from runtime.core.callbacks.exceptions import ExceptionInfo
 from runtime.errors import tables
+from runtime.memory import caller
 
 _LOG = logging.getLogger(__name__)
 _BRIDGE = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_uint32, ctypes.c_void_p)
@@ -160,7 +161,7 @@ def _writer(kind: str) -> Callable[[int, Any], None]:
 
     def write(address: int, value: Any) -> None:
         if isinstance(value, str):
-            value = lasting(value.encode())
+            value = lasting(caller.octets(value))
         elif isinstance(value, (list, tuple)):  # enumerators, in an array that stays ours
             value = lasting(b"".join(number.to_bytes(4, "little", signed=True) for number in value))
         elif callable(value):
@@ -183,7 +184,7 @@ def _answer(result: str) -> Callable[[Any], int]:
     if result == "float":
         return lambda value: int.from_bytes(struct.pack("<f", value), "little")
     if result in ("const char*", "char*"):
-        return lambda value: lasting(value.encode()) if isinstance(value, str) else 0
+        return lambda value: lasting(caller.octets(value)) if isinstance(value, str) else 0
     return lambda value: int(value or 0)
 
 
@@ -227,7 +228,7 @@ class CallbackFunction:
 
 def _word(value: Any) -> int:
     if isinstance(value, str):
-        return lasting(value.encode())
+        return lasting(caller.octets(value))
     return 0 if value is None else int(value)
 
 

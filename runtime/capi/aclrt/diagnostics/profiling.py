@@ -69,7 +69,7 @@ def _not_there(call: str) -> errors.RuntimeFault:
 def aclprofInit(acl: Acl, profilerResultPath: Text | None, length: Size) -> None:
     """Begin; the path's length must be right, and at most 4096. Nothing is written there."""
     path = profilerResultPath
-    if path is None or not 0 < length <= _LONGEST_PATH or length != len(path.encode()):
+    if path is None or not 0 < length <= _LONGEST_PATH or length != len(caller.octets(path)):
         raise _unfit("aclprofInit", f"length {length} of path {path!r}")
     acl.profiling = True
 

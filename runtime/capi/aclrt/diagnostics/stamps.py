@@ -8,6 +8,7 @@ from runtime.capi.aclrt.checks import null
 from runtime.capi.aclrt.entry import Out, entry, need, null_pointer, object_of, own_stream_of
 from runtime.capi.aclrt.kinds import U32, Address, Enum, Handle, Size, Text
 from runtime.capi.aclrt.state import Acl
+from runtime.memory import caller
 
 _LONGEST = 127
 """Characters that the message of a stamp may have."""
@@ -128,12 +129,13 @@ def _message(call: str, text: str | None, length: int, *, shortest: int) -> str:
     if text is None:
         raise null_pointer(call, "msg")
     size = length
-    if not shortest <= size <= _LONGEST or size > len(text.encode()):
+    data = caller.octets(text)
+    if not shortest <= size <= _LONGEST or size > len(data):
         raise errors.fault(
-            "ACL_ERROR_INVALID_PARAM", f"{call}: msgLen {size} of a message of {len(text.encode())} bytes", ee="EH0007",
+            "ACL_ERROR_INVALID_PARAM", f"{call}: msgLen {size} of a message of {len(data)} bytes", ee="EH0007",
             params=(call, size, "msgLen", f"[{shortest}, {_LONGEST}]"), hint="pass the length of the message",
         )
-    return text.encode()[:size].decode(errors="replace")
+    return data[:size].decode(errors="replace")
 
 
 def _stamp(acl: Acl, call: str, stamp: int) -> Stamp:

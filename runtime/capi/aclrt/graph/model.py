@@ -283,7 +283,7 @@ def aclmdlRISetName(acl: Acl, modelRI: Model, name: Text) -> None:
 def aclmdlRIGetName(acl: Acl, modelRI: Handle, maxLen: U32, name: Address) -> None:
     """Write a model's name with its ending zero to an address; it must fit into maxLen bytes."""
     call = "aclmdlRIGetName"
-    image = str(handle_of(acl, modelRI, Model).name).encode() + b"\0"
+    image = caller.octets(str(handle_of(acl, modelRI, Model).name)) + b"\0"
     if len(image) > maxLen:
         raise errors.fault(
             "ACL_ERROR_RT_INTERNAL_ERROR", f"{call}: the name takes {len(image)} bytes, maxLen is {maxLen}",

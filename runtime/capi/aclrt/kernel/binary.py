@@ -221,7 +221,7 @@ def aclrtGetFunctionAttribute(acl: Acl, funcHandle: Handle, attrType: Enum, attr
 def aclrtGetFunctionName(acl: Acl, funcHandle: Handle, maxLen: U32, name: Address) -> None:
     """Write a function's name with its NUL; nothing is cut."""
     call = "aclrtGetFunctionName"
-    text = function_of(acl, funcHandle).name.encode() + b"\0"
+    text = caller.octets(function_of(acl, funcHandle).name) + b"\0"
     if maxLen < len(text):
         raise errors.fault(
             "ACL_ERROR_RT_PARAM_INVALID", f"{call}: maxLen is {maxLen}, the name takes {len(text)} bytes", ee="EE1003",

@@ -255,7 +255,7 @@ def aclrtGetMemUsageInfo(
     slot = acl.runtime.slot(deviceId, call)
     rows = MemoryDriver(acl.runtime.hal, acl.runtime.visible.ids[slot.index]).usage(capacity)
     for number, (name, now, peak) in enumerate(rows):
-        data = _USAGE.pack(name.encode(), now, peak)
+        data = _USAGE.pack(caller.octets(name), now, peak)
         caller.write(memUsageInfo + number * _USAGE.size, data, len(data))
     outputNum.value = len(rows)
 

@@ -134,7 +134,7 @@ def aclrtNotifyImportByKey(acl: Acl, notify: Out[Handle], key: Text, flags: U64)
     """Open a notify of another process."""
     call = "aclrtNotifyImportByKey"
     _check_flags(call, flags, IMPORT_FLAGS)
-    name = key.encode()
+    name = caller.octets(key)
     if not name:
         raise errors.fault(
             "ACL_ERROR_RT_PARAM_INVALID", f"{call}: the key is empty", hint="pass the key that the owner has exported",

@@ -9,6 +9,7 @@ from runtime.capi.aclrt.checks import null
 from runtime.capi.aclrt.entry import entry
 from runtime.capi.aclrt.kinds import Address, Callback, Enum
 from runtime.capi.aclrt.state import Acl
+from runtime.memory import caller
 
 _OTHER = 0xFFFF
 """The one kind that takes several functions."""
@@ -46,7 +47,7 @@ def aclFinalizeCallbackUnRegister(acl: Acl, type: Enum, cbFunc: Callback) -> Non
 
 def run_init(acl: Acl, configuration: str | None) -> None:
     """Call what is registered for aclInit; the first result that is not 0 becomes the result of the call."""
-    length = 0 if configuration is None else len(configuration.encode())
+    length = 0 if configuration is None else len(caller.octets(configuration))
     for function, data in acl.init_hooks.of(_AT_INIT):
         _check(function(configuration, length, data))
 

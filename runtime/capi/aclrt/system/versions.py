@@ -9,6 +9,7 @@ from runtime.capi.aclrt.checks import null, refuse
 from runtime.capi.aclrt.entry import Out, entry
 from runtime.capi.aclrt.kinds import I32, U32, Address, Enum, Text
 from runtime.capi.aclrt.state import Acl
+from runtime.memory import caller
 
 _LOG = logging.getLogger(__name__)
 _LEVELS = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR)
@@ -48,8 +49,8 @@ def aclAppLog(acl: Acl, logLevel: Enum, func: Text | None, file: Text | None, li
     The text comes with its arguments put in already.
     """
     text = fmt or ""
-    if len(text.encode()) > _LINE_BYTES:
-        text = text.encode()[:_LINE_BYTES].decode(errors="replace") + " [cut]"
+    if len(caller.octets(text)) > _LINE_BYTES:
+        text = caller.octets(text)[:_LINE_BYTES].decode(errors="replace") + " [cut]"
     level = _LEVELS[logLevel] if 0 <= logLevel < len(_LEVELS) else logging.INFO
     _LOG.log(level, "%s (%s:%d): %s", func, file, line, text)
     return 0

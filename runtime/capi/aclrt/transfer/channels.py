@@ -266,7 +266,7 @@ def _create(acl: Acl, call: str, deviceId: int, name: str | None, capacity: int)
     if name is None:
         need(call, name=name)
     text = name or ""
-    if len(text.encode()) > NAME_BYTES:
+    if len(caller.octets(text)) > NAME_BYTES:
         raise wrong(call, text, "name", f"at most {NAME_BYTES} bytes", message="EH0009")
     return acl.runtime.handles.add(Channel(acl.runtime.device(deviceId), text, capacity))
 

@@ -208,6 +208,35 @@ def test_structs_that_cannot_be_read(acl: Any, call: str, given: tuple[Any, ...]
     check_error(problem, getattr(acl.rt, call), *given)
 
 
+ODD: tuple[Any, ...] = (
+    None, 0, -1, 1 << 64, 1 << 40, 10**5000, 0.5, "x", "\ud800", "\udcff", b"x", [None], [0], [{}], [-1],
+    {"location": None}, {"attrs": [None], "numAttrs": 1}, {"failureMode": -1, "handleType": 1 << 200},
+    [{"addr": 1 << 200, "len": -1}],
+    [{"type": 1 << 40, "id": -1, "value": {"timeout": -5}}], np.int64(-1), np.float32(1), np.zeros((2, 2)),
+    np.str_("x"), object(), print,
+)  # fmt: skip
+
+
+@pytest.mark.timeout(60)
+def test_whatever_stands_in_any_place_is_a_code_or_an_error_of_its_type(acl: Any) -> None:
+    acl.init()
+    acl.rt.set_device(0)
+    for name, row in CALLS.items():
+        call = find(acl, name)
+        for place, parameter in enumerate(row.arguments):
+            for value in ODD if "timeout" not in parameter.name else ODD[5:]:  # what waits for ever is no mistake
+                given = [EMPTY[each.kind] for each in row.arguments]
+                given[place] = value
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    try:
+                        call(*given)
+                    except (TypeError, ValueError, KeyError):
+                        continue
+                    except RuntimeError:
+                        assert name in OWN_ERRORS, (name, place)
+
+
 def test_install_takes_the_name_and_its_parts() -> None:
     before = {name for name in sys.modules if name == "acl" or name.startswith("acl.")}
     assert not before  # nothing takes it unasked

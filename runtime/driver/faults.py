@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from npuhal import constants as c
 from npuhal import structs as s
 from npuhal.records import dataclass
+from runtime import errors
 from runtime.driver.calls import HalCalls
 
 _MOST_EVENTS = 128
@@ -82,4 +83,9 @@ class RepairDriver(HalCalls):
             self.device_id, c.MODULE_TYPE_L2BUFF, c.INFO_TYPE_L2BUFF_INVALID_CACHE, ctypes.addressof(kind),
             ctypes.sizeof(kind),
         )
+        if rc == c.DRV_ERROR_NOT_SUPPORT:
+            reason = "the driver does not write the second-level cache back"
+            raise errors.fault(
+                "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", reason, ee="EE1015", params=("aclrtDeviceL2CacheFlush", reason)
+            )
         self.check(rc, "halSetDeviceInfoByBuff", f"second-level cache of device {self.device_id}")

@@ -140,7 +140,7 @@ DEVICES: list[Row] = [
     (device, "aclrtSynchronizeDeviceWithTimeout", {"timeout": 0}, 107000, "EE1003"),
     (device, "aclrtSynchronizeDeviceWithTimeout", {"timeout": -2}, 107000, "EH0007"),
     (held, "aclrtSynchronizeDeviceWithTimeout", {"timeout": 1}, 507046, "EE1002"),
-    (nothing, "aclrtDeviceTaskAbort", {"deviceId": 0, "timeout": 0}, 107002, "EE1018"),
+    (nothing, "aclrtDeviceTaskAbort", {"deviceId": 0, "timeout": 0}, 107002, "EE1001"),
     (device, "aclrtDeviceTaskAbort", {"deviceId": 0, "timeout": 2_160_001}, 107000, "EE1003"),
     (device, "aclrtDeviceTaskAbort", {"deviceId": 0, "timeout": 2_160_000}, 0, ""),
     (held, "aclrtDeviceTaskAbort", {"deviceId": 0, "timeout": 0}, 0, ""),

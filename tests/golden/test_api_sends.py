@@ -14,15 +14,23 @@ from tests.tools.corpus import corpus
 
 @pytest.mark.parametrize("chip", ["910B1", "950", "950_ub"])
 def test_same_entries(chip: str) -> None:
-    matched, compared, findings = replay(corpus(f"golden/api_{chip}.json"))
-    assert findings == []
+    matched, compared, findings, absent = replay(corpus(f"golden/api_{chip}.json"))
+    assert findings == absent == []
     assert matched == compared == 98
 
 
 def test_same_entries_on_a_chip_without_a_recycle_thread() -> None:
-    matched, compared, findings = replay(corpus("golden/api_310B.json"))
-    assert findings == []
+    matched, compared, findings, absent = replay(corpus("golden/api_310B.json"))
+    assert findings == absent == []
     assert matched == compared == 94
+
+
+def test_what_a_chip_has_not_is_told_apart() -> None:
+    matched, compared, findings, absent = replay(corpus("golden/api_arch5162.json"))
+    assert (matched, compared, len(absent)) == (84, 85, 9)
+    assert "rtProfilerTraceEx: Ascend5162A has no task" in absent[0]
+    assert "rtModelCreate: refused with 207000" in absent[1]
+    assert ["rtStreamDestroy" in line for line in findings] == [True]  # the recorded stream was idle after its models
 
 
 @pytest.mark.parametrize("chip", ["910B1", "950"])
@@ -34,7 +42,7 @@ def test_a_changed_entry_is_found(chip: str, tmp_path: Path) -> None:
     launches[1]["sends"][0]["sqe_hex"] = [entry.hex()]
     changed = tmp_path / f"api_{chip}.json"
     changed.write_text(json.dumps(steps))
-    matched, compared, findings = replay(changed)
+    matched, compared, findings, _ = replay(changed)
     assert matched == compared - 1
     assert "block_dim" in findings[0]
 

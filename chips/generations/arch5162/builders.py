@@ -90,7 +90,7 @@ def notify_wait(task: NotifyWait, env: EncodeEnv, ids: TaskIds) -> bytes:
 
 def memcpy(task: MemcpyAsync, env: EncodeEnv, ids: TaskIds) -> bytes:
     """Encode a copy that the task scheduler does for the process ``host_pid``; sizes have 32 bits."""
-    return _encode("memcpy", env, ids, src=task.src, dst=task.dst, length=task.size, pid=task.host_pid)
+    return _encode("memcpy", env, ids, src=task.src, dst=task.dst, length=task.size, pid=task.host_pid or env.host_pid)
 
 
 def maintenance(task: Maintenance, env: EncodeEnv, ids: TaskIds) -> bytes:
@@ -180,7 +180,7 @@ def host_callback(task: HostCallback, env: EncodeEnv, ids: TaskIds) -> bytes:
         group_id=env.callback_group_id,
         device_id=env.device_id,
         stream_id_copy=env.stream_id,
-        event_id=task.event_id,
+        event_id=task.event_id & 0xFFFF,  # none: all ones, in 16 bits here
         is_block=task.block,
         task_id_copy=ids.task_id,
         callback=task.function,

@@ -164,7 +164,7 @@ def _copy_by_cpu(task: MemcpyAsync, env: EncodeEnv, ids: TaskIds) -> bytes:
         src=task.src,
         dst=task.dst,
         length=task.size & _SDMA_LENGTH,
-        pid=0 if env.chip.has("MEMCPY_ASYNC_DOT_BY_PLACEHOLDER") else task.host_pid,
+        pid=0 if env.chip.has("MEMCPY_ASYNC_DOT_BY_PLACEHOLDER") else task.host_pid or env.host_pid,
     )
 
 

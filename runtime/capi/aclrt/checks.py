@@ -22,6 +22,7 @@ class Action(enum.Enum):
 
     REFUSE = enum.auto()
     SUCCEED = enum.auto()
+    WRITE = enum.auto()
     LIVE = enum.auto()
     CONTEXT = enum.auto()
     OWN = enum.auto()
@@ -47,7 +48,7 @@ class Check:
     kind: type[Any] | None = None
     """The class of a handle's object."""
     writes: tuple[str, int] | None = None
-    """The output that a call which succeeds at once writes, and its value."""
+    """The output that a call which succeeds at once, or gets so far, writes, and its value."""
     cure: str = ""
     """What to do; by default to pass what is expected."""
     because: str = ""
@@ -56,13 +57,17 @@ class Check:
     @property
     def acl_layer(self) -> bool:
         """Whether the acl layer decides: before a call waits for the process to be unlocked."""
-        return self.action is Action.SUCCEED or (self.action is Action.REFUSE and self.code in _ACL_CODES)
+        return self.action in _AT_ONCE or (self.action is Action.REFUSE and self.code in _ACL_CODES)
 
     @property
     def answer(self) -> str:
-        """Code and message of a refusal, "107000 EE1003", as documentation prints it; "0" for a success at once."""
+        """Code and message of a refusal, "107000 EE1003", as documentation prints it; "0" for a success at once, and
+        "goes on" where an output is written.
+        """
         if self.action is Action.SUCCEED:
             return "0"
+        if self.action is Action.WRITE:
+            return "goes on"
         return f"{errors.fault(self.code, self.rule).code} {self.message}".rstrip()
 
     def fault(self, call: str, value: object, because: str = "") -> errors.RuntimeFault:
@@ -87,6 +92,7 @@ class Check:
         return errors.fault(self.code, text, ee=self.message, params=params, hint=hint)
 
 
+_AT_ONCE = (Action.SUCCEED, Action.WRITE)
 _ACL_CODES = ("ACL_ERROR_INVALID_PARAM", "ACL_ERROR_FEATURE_UNSUPPORTED", 100000, 200006)
 
 
@@ -180,6 +186,11 @@ def succeed(test: str, rule: str = "", writes: tuple[str, int] | None = None) ->
     return Check(Action.SUCCEED, rule or test, test, writes=writes)
 
 
+def written(name: str, value: int = 0) -> Check:
+    """Write an output before what follows is looked at: calls that fail later leave it so."""
+    return Check(Action.WRITE, f"{name} is {value} from here on", name=name, writes=(name, value))
+
+
 def live(name: str, kind: type[Any]) -> Check:
     """Refuse a handle, other than NULL, of nothing that is alive and of this class: 107017 with EE1017."""
     return Check(
@@ -267,11 +278,16 @@ def anywhere(name: str) -> Check:
     )
 
 
-def own(name: str) -> Check:
-    """Refuse a stream of another context: 107003 with EE1010; NULL, the default stream, needs a context, too."""
+def own(name: str, *, unless: str = "", rule: str = "") -> Check:
+    """Refuse a stream of another context: 107003 with EE1010; NULL, the default stream, needs a context, too.
+
+    Args:
+        unless: an expression over the parameters; where it is true, a stream of any context will do.
+        rule: that in words.
+    """
     return Check(
-        Action.OWN, f"{name} belongs to another context", name=name, code="ACL_ERROR_RT_STREAM_CONTEXT",
-        message="EE1010",
+        Action.OWN, f"{name} belongs to another context{rule and f', unless {rule}'}", unless, name,
+        "ACL_ERROR_RT_STREAM_CONTEXT", "EE1010",
     )
 
 

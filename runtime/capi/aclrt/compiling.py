@@ -194,6 +194,8 @@ def _lines(call: str, number: int, check: Check, values: dict[str, Any], known: 
     elif check.action is Action.SUCCEED:
         write = f"{check.writes[0]}.value = {check.writes[1]}; " if check.writes else ""
         lines.append(f"    if {check.test}: {write}return 0")
+    elif check.action is Action.WRITE and check.writes:
+        lines.append(f"    {check.writes[0]}.value = {check.writes[1]}")
     elif check.action is Action.LIVE:
         runtime()
         values[f"kind{number}"] = check.kind
@@ -226,8 +228,9 @@ def _lines(call: str, number: int, check: Check, values: dict[str, Any], known: 
     else:
         runtime()
         context()
+        unless = f" and not {check.test}" if check.test else ""
         lines += [
             f"    if {name}_ is None: {name}_ = context.default_stream",
-            f"    elif {name}_.context is not context: raise foreign_stream({call!r}, {name}_, context)",
+            f"    elif {name}_.context is not context{unless}: raise foreign_stream({call!r}, {name}_, context)",
         ]
     return lines

@@ -16,6 +16,7 @@ from runtime.driver.memory import MemoryDriver
 from runtime.driver.visible import MaskState
 from runtime.feature.graph import Model
 from runtime.launch.binary import Binary
+from runtime.launch.copy.reduce import DATA_TYPES as REDUCED  # noqa: F401 - named by conditions
 from runtime.memory import caller
 from runtime.memory.location import Location, locate
 
@@ -31,6 +32,11 @@ _WAITABLE = int(WAITABLE)
 def is_captured(stream: Stream | None) -> bool:
     """Whether a stream is being captured into a graph."""
     return stream is not None and stream.branch is not None
+
+
+def is_foreign(acl: Acl, stream: Stream | None) -> bool:
+    """Whether a stream belongs to another context than the thread's, which has one."""
+    return stream is not None and stream.context is not acl.runtime.current_context()
 
 
 def is_bound(stream: Stream | None) -> bool:
@@ -199,8 +205,8 @@ def is_masked(acl: Acl) -> bool:
 
 
 def on_device(acl: Acl, address: int) -> bool:
-    """Whether an address is device memory."""
-    found = MemoryDriver(acl.runtime.hal, 0).attribute(address)
+    """Whether an address is device memory; one that was freed is the driver's refusal (507899)."""
+    found = MemoryDriver(acl.runtime.hal, 0).attribute(address, exists=True)
     return found is not None and found[0] in _DEVICE_MEMORY
 
 
@@ -208,6 +214,13 @@ def is_too_old(acl: Acl, capability: str) -> bool:
     """Whether the task scheduler of the thread's device lacks a capability."""
     context = acl.runtime.find_context()
     return context is not None and not context.device.scheduler_has(capability)
+
+
+def is_pageable(acl: Acl, dst: int, src: int) -> bool:
+    """Whether a copy goes between a device and plain host memory: the call itself makes it."""
+    memory = MemoryDriver(acl.runtime.hal, 0)
+    ends = {locate(memory, address).location for address in (dst, src)} if memory.classifies else set()
+    return ends == {Location.UNREGISTERED, Location.DEVICE}
 
 
 def is_plain(acl: Acl, address: int) -> bool:

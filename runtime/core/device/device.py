@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import os
 from collections import deque
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -177,7 +178,7 @@ class Device(NotCopied):
             die_count=facts.die_count, online=facts.on_host, ub_connected=facts.ub_connected,
             flat_addresses=facts.flat_address, ssid=facts.ssid, tsd_qos=facts.tsd_qos, stars_base=facts.stars_base,
             stack_base_32k=stacks.large, stack_base_16k=stacks.small, custom_stack_base=stacks.custom,
-            custom_stack_size=stacks.custom_bytes, sq_address_table=self.sq_registers.address,
+            custom_stack_size=stacks.custom_bytes, sq_address_table=self.sq_registers.address, host_pid=os.getpid(),
         )
 
     def _own_stream(self, flags: StreamFlag, name: str, *, control: bool = False) -> Stream:

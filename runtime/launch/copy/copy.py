@@ -218,7 +218,8 @@ def queue_copy(
     check_extent(memory, call, count)
     locations = 2 * [MemoryLocation(Location.UNREGISTERED)]
     if memory.classifies:
-        locations = [locate(memory, src), locate(memory, dst)]
+        known = kind is not Direction.DEVICE_TO_DEVICE  # there a task fails, if the memory is gone
+        locations = [locate(memory, src, exists=known), locate(memory, dst, exists=known)]
         kind = settle(kind, locations[0].location, locations[1].location, call)
     else:
         kind = Direction.DEVICE_TO_DEVICE if kind is Direction.DEFAULT else kind

@@ -75,7 +75,7 @@ def queue_fill(stream: Stream, dst: int, capacity: int, word: int, count: int, c
     stream.check_open()
     check_capacity(call, capacity, count)
     check_extent(stream.device.memory, call, count)
-    if locate(stream.device.memory, dst).location is not Location.DEVICE:
+    if locate(stream.device.memory, dst, exists=True).location is not Location.DEVICE:
         if count > _PATTERN_BYTES:  # nothing is filled where the last piece would fail
             caller.check_writable(dst, count)
         pattern = word.to_bytes(4, "little") * (min(count + 3, _PATTERN_BYTES) // 4)

@@ -44,7 +44,8 @@ def queue_reduce(
         )
     if kind not in KINDS:
         raise _out_of_range(call, kind, "kind", "10 sum, 11 max, 12 min or 13 equal")
-    if not stream.device.facts.sdma_reduce_kinds & 1 << kind:
+    by_engine = stream.device.chip.prop("isMemcpyAsyncTaskSqeType")  # else a CPU copies, which reduces nothing
+    if not by_engine or not stream.device.facts.sdma_reduce_kinds & 1 << kind:
         raise errors.fault(
             "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{call}: the copy engine of {stream.device.chip.soc} has no "
             f"{CopyKind(kind).name}", hint="reduce with a kernel",

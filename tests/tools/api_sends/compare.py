@@ -17,11 +17,13 @@ _IDS = {
     "stream_id": "stream", "callback_stream_id": "stream", "op_stream_id": "stream", "event_id": "event",
     "notify_id": "notify", "cq_id": "cq", "group": "group", "event_group_id": "group", "sq_id": "sq",
     "op_sq_id": "sq", "model_id": "model", "endgraph_notify_id": "notify", "target_id": "stream",
-    "build_version": "version", "jetty": "jetty",
+    "build_version": "version", "jetty": "jetty", "pid": "process", "stream_id_copy": "stream",
 }  # fmt: skip
 _OURS = frozenset({"callback", "function", "sq_addr", "sq_tail"})
 """Where in the host a callback is (the vendor's runtime puts a pointer there, ours a token), and what the driver made
 of a copy (a chain of DMA descriptors)."""
+_NUMBERS = frozenset({"task_id", "task_id_copy"})
+"""Running numbers of a queue's tasks."""
 _PROGRAMS = frozenset({"mem_wait", "model_execute"})
 _PLACES = frozenset({"program[1]", "program[2]", "function_mid", "function_low"})
 """Words of an entry that say where the program it calls lies."""
@@ -48,8 +50,10 @@ class Mapping:
         return self.taken.setdefault((kind, ours), theirs) == theirs
 
 
-def differences(plugin: Plugin, theirs: bytes, ours: bytes, mapping: Mapping) -> Iterator[str]:
-    """Yield a line per field that differs."""
+def differences(
+    plugin: Plugin, theirs: bytes, ours: bytes, mapping: Mapping, behind: int = 0
+) -> Iterator[str]:
+    """Yield a line per field that differs; ours has sent `behind` entries less to the queue, whose tasks it has not."""
     first, second = plugin.decode(theirs), plugin.decode(ours)
     if first.layout != second.layout:
         yield f"layout: recorded {first.layout}, ours {second.layout}"
@@ -62,6 +66,8 @@ def differences(plugin: Plugin, theirs: bytes, ours: bytes, mapping: Mapping) ->
             kind = None  # only a forced recycle names a stream
         if name in _OURS:
             same = True
+        elif name in _NUMBERS:
+            same = recorded == made + behind
         elif kind is None or recorded in _NO_ID or (kind == "address" and 0 in (recorded, made)):
             same = recorded == made
         else:

@@ -76,7 +76,10 @@ class Session:
         outputs = {key: Out() for key, value in arguments.items() if isinstance(value, str) and value[:1] == "&"}
         code = int(self.acl.call(name, **(arguments | outputs)))
         for key, out in outputs.items():
-            self.handles[arguments[key][1:]] = out.value
+            if code:
+                self.handles.pop(arguments[key][1:], None)
+            else:
+                self.handles[arguments[key][1:]] = out.value
         return code
 
     def start(self) -> int:

@@ -9,7 +9,9 @@ import os
 import select
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from tests.tools.differential.calls import anything
@@ -25,7 +27,8 @@ class Side:
 
     def __init__(self, url: str, library: str | None) -> None:
         self._command = [sys.executable, "-m", "tests.tools.differential.worker", *([library] if library else [])]
-        self._environment = {**os.environ, "NPUHAL_URL": url}
+        self._environment = {**os.environ, "NPUHAL_URL": url, "PYTHONPATH": os.getcwd()}
+        self._folder = tempfile.TemporaryDirectory()  # for what programs write to files
         self._process: subprocess.Popen[bytes] | None = None
         self._lines = Lines(None)
 
@@ -33,8 +36,8 @@ class Side:
         """Return what is seen of a program's steps; the last is text where the process did not survive it."""
         if self._process is None:
             self._process = subprocess.Popen(
-                self._command, env=self._environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
+                self._command, env=self._environment, cwd=self._folder.name, stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
             )  # fmt: skip
             self._lines = Lines(self._process.stdout)
         assert self._process.stdin is not None
@@ -68,7 +71,11 @@ class Side:
             if pipe is not None:
                 with contextlib.suppress(BrokenPipeError):
                     pipe.close()
-        return process.wait()
+        try:
+            return process.wait(_LONGEST_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return process.wait()
 
 
 class Lines:
@@ -104,13 +111,22 @@ def difference(one: Seen, two: Seen, *, survives: bool = True) -> tuple[int, Any
     return None
 
 
+def both(program: Sequence[Step], one: Side, two: Side) -> tuple[Seen, Seen]:
+    """Run a program on two sides, which begin anew where one of them has not survived it: so they stay alike."""
+    seen = one.run(program), two.run(program)
+    if any(isinstance(each[-1], str) for each in seen):
+        one.close()
+        two.close()
+    return seen
+
+
 def minimised(program: list[Step], one: Side, two: Side, *, survives: bool = True) -> list[Step]:
     """Return a part of a program that still makes a difference, from which no step can be left out."""
     at = len(program)
     while at:
         at -= 1
         shorter = program[:at] + program[at + 1 :]
-        if difference(one.run(shorter), two.run(shorter), survives=survives) is not None:
+        if difference(*both(shorter, one, two), survives=survives) is not None:
             program = shorter
     return program
 
@@ -135,11 +151,11 @@ def compare(
         for number in range(programs):
             named = f"{seed}/{number}"
             program = generate(named, length) if functions is None else anything(named, length, functions)
-            if difference(ours.run(program), theirs.run(program), survives=survives) is None:
+            if difference(*both(program, ours, theirs), survives=survives) is None:
                 matched += 1
                 continue
             program = minimised(program, ours, theirs, survives=survives)
-            found = difference(ours.run(program), theirs.run(program), survives=survives)
+            found = difference(*both(program, ours, theirs), survives=survives)
             steps = "".join(f"  {step}\n" for step in program)
             texts.append(f"program {number}:\n{steps}  {_told(program, found)}")
     finally:
@@ -171,7 +187,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     from runtime.capi.shim import build
 
-    library = given.library or str(build.provide())
+    library = str(Path(given.library).resolve()) if given.library else str(build.provide())
     url = given.url or f"fake://{given.chip}?devices=2"
     matched, texts = compare(url, library, given.programs, given.seed, given.length, given.every)
     for text in texts:

@@ -197,7 +197,8 @@ _ACTIONS: tuple[tuple[int, Callable[[_State], None]], ...] = (
 )  # fmt: skip
 """What a program does, by how often."""
 
-BEGINNING = (Step("aclInit", {"configPath": None}), Step("aclrtSetDevice", {"deviceId": 0}))
+BEGINNING = (Step("aclInit", {"configPath": None}), Step("aclrtSetDevice", {"deviceId": 0}),
+             Step("aclrtGetLastError", {"level": 0}))
 END = (Step("aclrtResetDeviceForce", {"deviceId": 0}), Step("aclrtResetDeviceForce", {"deviceId": 1}),
        Step("aclFinalize", {}))  # fmt: skip
 """What every program begins and ends with; the end is not compared."""

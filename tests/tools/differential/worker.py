@@ -196,10 +196,10 @@ def run(backend: Backend, program: list[list[Any]], tell: Callable[[Any], None])
         return result, written, None if ids is None else [each for each in ids if _PUBLIC.match(each)][:1]
 
     for function, arguments, thread in program:
+        _prepare(arguments, values, buffers, keep)
         if not backend.has(function):
             tell(None)
             continue
-        _prepare(arguments, values, buffers, keep)
 
         def job(function: str = function, arguments: dict[str, Any] = arguments) -> Answer:
             return one(function, arguments)

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 
 from runtime import errors
 from runtime.capi.aclrt.checks import context, live, null, one_of, own, refuse, reserved, succeed, zero
-from runtime.capi.aclrt.entry import Out, entry, own_stream_of
+from runtime.capi.aclrt.entry import Out, entry, own_stream_of, stream_of
 from runtime.capi.aclrt.kinds import I32, U32, U64, Address, Enum, Handle, Size
+from runtime.capi.aclrt.predicates import is_pageable
 from runtime.capi.aclrt.state import Acl
 from runtime.core.stream.stream import Stream
 from runtime.driver.dma import Plane
@@ -46,6 +47,8 @@ def _kind(call: str, kind: int, allowed: Sequence[Direction] = tuple(Direction))
 # -- plain copies --------------------------------------------------------------------------------------------------
 
 _SAME_ADDRESS = succeed("dst == src and kind != 5 and on_device(acl, dst)", "dst == src, in memory of a device")
+_OWN = own("stream", unless="is_pageable(acl, dst, src)", rule="plain host memory is copied at once")
+"""Whose streams copies may use."""
 
 
 @entry(
@@ -60,7 +63,7 @@ def aclrtMemcpy(acl: Acl, dst: Address, destMax: Size, src: Address, count: Size
 
 @entry(
     succeed("not count"), null("dst", "src"), one_of("kind", 0, 1, 2, 3, 4, 5), live("stream", Stream),
-    refuse("count > destMax", "count", "at most destMax", "EE1003"), context(), _SAME_ADDRESS, own("stream"),
+    refuse("count > destMax", "count", "at most destMax", "EE1003"), context(), _SAME_ADDRESS, _OWN,
     waits_for_snapshot=True,
 )  # fmt: skip
 def aclrtMemcpyAsync(
@@ -73,7 +76,7 @@ def aclrtMemcpyAsync(
 
 @entry(
     succeed("not count"), null("dst", "src"), one_of("kind", 0, 1, 2, 3, 4, 5), live("stream", Stream),
-    refuse("count > destMax", "count", "at most destMax", "EE1003"), context(), _SAME_ADDRESS, own("stream"),
+    refuse("count > destMax", "count", "at most destMax", "EE1003"), context(), _SAME_ADDRESS, _OWN,
     waits_for_snapshot=True,
 )  # fmt: skip
 def aclrtMemcpyAsyncWithCondition(
@@ -159,7 +162,10 @@ def aclrtMemcpy2dAsync(
     call = "aclrtMemcpy2dAsync"
     plane = _plane(call, dst, dpitch, src, spitch, width, height)
     direction = _kind(call, kind, _PLANE_KINDS)
-    planes.queue_plane(own_stream_of(acl, call, stream), plane, direction, call)
+    acl.runtime.current_context()
+    at_once = is_pageable(acl, dst, src)
+    where = stream_of(acl, stream) if at_once else own_stream_of(acl, call, stream)
+    planes.queue_plane(where, plane, direction, call)
 
 
 def _plane(call: str, dst: int, dpitch: int, src: int, spitch: int, width: int, height: int) -> Plane:
@@ -261,12 +267,13 @@ def _queue_batch(
     failed.value = _NO_FAILURE
     batch.check_counts(call, count, claims, queued=True)
     pairs, assigned = _read(acl, call, columns, count, attributes, claims)
-    where = own_stream_of(acl, call, stream)
+    acl.runtime.current_context()
     try:
         kinds = batch.directions(MemoryDriver(acl.runtime.hal, 0), call, pairs, assigned, queued=True)
     except BadPair as bad:
         failed.value = bad.index
         raise bad.fault from None
+    where = own_stream_of(acl, call, stream)
     batch.queue_batch(where, pairs, kinds, call)
 
 
@@ -294,17 +301,15 @@ def _claims(acl: Acl, address: int, count: int) -> list[Claim]:
 # -- reductions ----------------------------------------------------------------------------------------------------
 
 
-@entry(null("dst", "src"), reserved("reserve"), waits_for_snapshot=True)
+@entry(
+    null("dst", "src"), reserved("reserve"),
+    refuse("type not in REDUCED", "type", "a type that the copy engine reduces", "EH0009"), live("stream", Stream),
+    zero("count", message="EE1003"), one_of("kind", 10, 11, 12, 13, message="EE1003"),
+    refuse("count > 1 << 32", "count", "at most 4 GiB", "EE1011"), waits_for_snapshot=True,
+)  # fmt: skip
 def aclrtReduceAsync(
     acl: Acl, dst: Address, src: Address, count: U64, kind: Enum, type: Enum, stream: Handle, reserve: Address
 ) -> None:
     """Queue dst = dst (op) src over `count` bytes: 10 sum, 11 max, 12 min, 13 equal."""
     call = "aclrtReduceAsync"
-    data_type = DATA_TYPES.get(type)
-    if data_type is None:
-        raise errors.fault(
-            "ACL_ERROR_INVALID_PARAM", f"{call}: the copy engine does not reduce data of type {type}", ee="EH0009",
-            params=(call, type, "type", "the copy engine has no such type"),
-            hint="reduce with a kernel, or convert the data",
-        )
-    queue_reduce(own_stream_of(acl, call, stream), dst, src, count, kind, data_type, call)
+    queue_reduce(own_stream_of(acl, call, stream), dst, src, count, kind, DATA_TYPES[type], call)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import struct
 
 from runtime import errors
-from runtime.capi.aclrt.checks import feature, null, null_rt, refuse, succeed
-from runtime.capi.aclrt.entry import Out, entry, need, need_rt, own_stream_of
+from runtime.capi.aclrt.checks import Check, feature, live, null, null_rt, refuse, reserved, succeed, zero
+from runtime.capi.aclrt.entry import Out, entry, need_rt, own_stream_of
 from runtime.capi.aclrt.kinds import U32, Address, Enum, Handle, Size
-from runtime.capi.aclrt.memory.allocation import device_of, need_size
+from runtime.capi.aclrt.memory.allocation import device_of
 from runtime.capi.aclrt.state import Acl
+from runtime.core.stream.stream import Stream
 from runtime.launch.copy import barrier, descriptor
 from runtime.memory import caller
 
@@ -23,54 +24,41 @@ _WAIT = struct.Struct("<II")
 """aclrtBarrierCmoInfo: cache operation, id."""
 
 
-def _need_inside(call: str, kind: int, message: str = "") -> None:
-    """Refuse what is no kind (100000 with EH0007), and kinds that are not described (207000, with this message)."""
-    if not 0 <= kind < _KINDS:
-        raise errors.fault(
-            "ACL_ERROR_INVALID_PARAM", f"{call}: kind is {kind}; 0 to {_KINDS - 1} exist", ee="EH0007",
-            params=(call, kind, "kind", f"[0, {_KINDS})"), hint="pass ACL_MEMCPY_INNER_DEVICE_TO_DEVICE (6)",
-        )
-    if kind != _INSIDE_DEVICE:
-        reason = f"{call}: kind is {kind}; only copies inside a device are described"
-        raise errors.fault(
-            "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", reason, ee=message, params=(reason,) if message else (),
-            hint="pass ACL_MEMCPY_INNER_DEVICE_TO_DEVICE (6)",
-        )
+_KIND = refuse(f"not 0 <= kind < {_KINDS}", "kind", f"[0, {_KINDS})")
+"""What is no kind of copy."""
+
+
+def _inside(message: str = "") -> Check:
+    """Refuse kinds that are not described: 207000, with this message."""
+    return refuse(
+        f"kind != {_INSIDE_DEVICE}", "kind", "ACL_MEMCPY_INNER_DEVICE_TO_DEVICE (6)", message, code=207000,
+        rule="kind is not 6 (inside a device), which alone is described",
+    )
 
 
 # -- copies --------------------------------------------------------------------------------------------------------
 
 
-@entry(null("descSize"))
+@entry(null("descSize"), _KIND, _inside())
 def aclrtGetMemcpyDescSize(acl: Acl, kind: Enum, descSize: Out[Size]) -> None:
     """Return how many bytes of device memory the description of a copy takes."""
     call = "aclrtGetMemcpyDescSize"
-    _need_inside(call, kind)
     descSize.value = descriptor.copy_bytes(acl.runtime.machine.chip, call)
 
 
-@entry(null("desc"), null("srcAddr", "dstAddr"))
+@entry(null("desc"), _KIND, null("srcAddr", "dstAddr"), zero("count"), reserved("config"), _inside())
 def aclrtSetMemcpyDesc(
     acl: Acl, desc: Address, kind: Enum, srcAddr: Address, dstAddr: Address, count: Size, config: Address
 ) -> None:
     """Write the description of a copy inside a device; `desc` is device memory, aligned to 64 bytes."""
     call = "aclrtSetMemcpyDesc"
-    asked = need_size(call, count, "count")
-    if config:
-        raise errors.fault(
-            "ACL_ERROR_INVALID_PARAM", f"{call}: config is not NULL", ee="EH0012", params=(call, "config"),
-            hint="pass NULL",
-        )
-    _need_inside(call, kind)
-    descriptor.describe_copy(device_of(acl).context, desc, srcAddr, dstAddr, asked, call)
+    descriptor.describe_copy(device_of(acl).context, desc, srcAddr, dstAddr, count, call)
 
 
-@entry(null("desc"), waits_for_snapshot=True)
+@entry(null("desc"), _KIND, null("stream"), live("stream", Stream), _inside(), waits_for_snapshot=True)
 def aclrtMemcpyAsyncWithDesc(acl: Acl, desc: Address, kind: Enum, stream: Handle) -> None:
     """Queue a copy that was described before."""
     call = "aclrtMemcpyAsyncWithDesc"
-    _need_inside(call, kind)
-    need(call, stream=stream)
     descriptor.queue_described_copy(own_stream_of(acl, call, stream), desc, call)
 
 

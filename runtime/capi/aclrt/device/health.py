@@ -62,12 +62,13 @@ def aclrtMemUceRepair(acl: Acl, deviceId: I32, memUceInfoArray: Address, arraySi
 
 
 def _repair(acl: Acl, call: str, index: int) -> RepairDriver:
-    """Return the driver of a device, which the thread must have set; 207000 on chips without repair."""
+    """Return the driver of a device, which must be set; 207000 on chips without repair."""
     chip = acl.runtime.machine.chip
     if not chip.has("DFX_FAST_RECOVER"):
         raise errors.fault("ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{call}: memory of {chip.soc} is not repaired")
     slot = acl.runtime.slot(index, call)
-    acl.runtime.current_context()
+    if slot.device is None:
+        acl.runtime.current_context()
     return RepairDriver(acl.runtime.hal, acl.runtime.visible.ids[slot.index])
 
 

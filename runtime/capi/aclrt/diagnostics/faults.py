@@ -7,7 +7,7 @@ from typing import Any
 
 from chips.traits import EventKind
 from runtime import errors
-from runtime.capi.aclrt.checks import context, feature, live, null, null_rt, own, refuse, succeed, unbound
+from runtime.capi.aclrt.checks import context, feature, live, null, null_rt, own, refuse, succeed, unbound, visible
 from runtime.capi.aclrt.entry import entry, own_stream_of
 from runtime.capi.aclrt.kinds import I32, U32, Address, Callback, Enum, Handle, Info, Text
 from runtime.capi.aclrt.state import Acl
@@ -52,14 +52,18 @@ def aclrtStreamStop(acl: Acl, stream: Handle) -> None:
     abort.stop_stream(own_stream_of(acl, "aclrtStreamStop", stream))
 
 
-@entry(feature("DFX_FAST_RECOVER", message=""), waits_for_snapshot=True)
+@entry(
+    feature("DFX_FAST_RECOVER", message=""),
+    refuse(f"timeout > {abort.LONGEST_DEVICE_MS}", "timeout", f"[0, {abort.LONGEST_DEVICE_MS}]", "EE1003"),
+    visible("deviceId"), waits_for_snapshot=True,
+)  # fmt: skip
 def aclrtDeviceTaskAbort(acl: Acl, deviceId: I32, timeout: U32) -> None:
     """End all tasks of a device; the limit is in milliseconds, 0 is none."""
     slot = acl.runtime.slot(deviceId, "aclrtDeviceTaskAbort")
     if slot.device is None:
         raise errors.fault(
-            "ACL_ERROR_RT_CONTEXT_NULL", f"aclrtDeviceTaskAbort: device {deviceId} is not set", ee="EE1018",
-            params=("aclrtDeviceTaskAbort", f"device {deviceId} is not set"), hint="set the device first",
+            "ACL_ERROR_RT_CONTEXT_NULL", f"aclrtDeviceTaskAbort: device {deviceId} is not set", ee="EE1001",
+            params=(f"aclrtDeviceTaskAbort: device {deviceId} is not set",), hint="set the device first",
         )
     abort.abort_device(slot.device, timeout)
 

@@ -69,8 +69,8 @@ def aclmdlRICaptureGetInfo(acl: Acl, stream: Handle, status: Out[Enum] | None, m
     state, found = graph.status(handle_of(acl, stream, Stream))
     if status is not None:
         status.value = int(state)
-    if modelRI is not None and found is not None:
-        modelRI.value = kept(acl, found)
+    if modelRI is not None:
+        modelRI.value = None if found is None else kept(acl, found)
 
 
 @entry(null("mode"), feature("MODEL_ACL_GRAPH"))

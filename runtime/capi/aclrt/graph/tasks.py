@@ -67,8 +67,7 @@ def aclmdlRICaptureTaskGrpBegin(acl: Acl, stream: Stream) -> None:
     own("stream"), waits_for_snapshot=True,
 )  # fmt: skip
 def aclmdlRICaptureTaskGrpEnd(acl: Acl, stream: Stream, handle: Out[Handle]) -> None:
-    """End a task group and give its handle, NULL after an error."""
-    handle.value = None
+    """End a task group and give its handle."""
     handle.value = kept(acl, graph.end_group(stream))
 
 

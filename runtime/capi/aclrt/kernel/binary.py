@@ -90,7 +90,9 @@ def function_or_symbol(acl: Acl, handle: int) -> Function:
 def aclrtBinaryLoadFromFile(acl: Acl, binPath: Text, options: Address, binHandle: Out[Handle]) -> None:
     """Read a kernel file, and load it on the current device if there is one; NULL options are none."""
     call = "aclrtBinaryLoadFromFile"
-    binHandle.value = _load(acl, binPath, _options(call, options)).handle
+    chosen = _options(call, options)
+    binHandle.value = 0  # what a load that fails leaves
+    binHandle.value = _load(acl, binPath, chosen).handle
 
 
 @entry(null("data", "binHandle"), zero("length", message="EE1003"), waits_for_snapshot=True)
@@ -99,7 +101,9 @@ def aclrtBinaryLoadFromData(
 ) -> None:
     """Read a kernel image in memory; it is copied."""
     call = "aclrtBinaryLoadFromData"
-    binHandle.value = _load(acl, caller.read(data, length), _options(call, options)).handle
+    chosen = _options(call, options)
+    binHandle.value = 0  # what a load that fails leaves
+    binHandle.value = _load(acl, caller.read(data, length), chosen).handle
 
 
 def _load(acl: Acl, source: str | bytes, options: LoadOptions) -> Binary:

@@ -8,7 +8,7 @@ import struct
 from npuhal import constants as c
 from runtime import errors
 from runtime.api.memory import DeviceMemory
-from runtime.capi.aclrt.checks import context, live, null, refuse, visible, zero
+from runtime.capi.aclrt.checks import context, live, null, refuse, visible, written, zero
 from runtime.capi.aclrt.entry import Out, entry, need, need_rt, own_stream_of
 from runtime.capi.aclrt.kinds import I32, U32, U64, Address, Enum, Handle, Size
 from runtime.capi.aclrt.layouts import LIST, MALLOC_ATTRIBUTE
@@ -129,6 +129,7 @@ def _malloc(
     if rule == "malloc_for_task_scheduler" and asked > _LARGEST:
         raise errors.fault("ACL_ERROR_RT_PARAM_INVALID", f"{call}: the driver has no {asked} bytes at one address")
     device.deferred_frees.sweep()
+    devPtr.value = 0  # what a refusal of the driver leaves
     devPtr.value = device.allocator.device(asked, policy, rule, attributes.get(_MODULE))
 
 
@@ -173,9 +174,13 @@ def _free(acl: Acl, address: int) -> None:
 
 # -- host memory ---------------------------------------------------------------------------------------------------
 
+_MOST_PINNED = 0xFFFF_FFFF_FFFF_FFC0
+"""Beyond it a size wraps once it is padded."""
+
 
 @entry(
-    null("hostPtr"), zero("size"), context(), refuse("size > 0xFFFF_FFFF_FFFF_FFC0", "size", "less", "", code=107000),
+    null("hostPtr"), zero("size"), context(), written("hostPtr"),
+    refuse(f"size > {_MOST_PINNED:#x}", "size", "less", "", code=107000),
     waits_for_snapshot=True,
 )  # fmt: skip
 def aclrtMallocHost(acl: Acl, hostPtr: Out[Address], size: Size) -> None:
@@ -200,6 +205,9 @@ def aclrtMallocHostWithCfg(acl: Acl, ptr: Out[Address], size: U64, cfg: Address)
             hint="leave attribute 3 (VA_FLAG) out, and register the memory for devices",
         )
     rule = "malloc_host_uva" if shared else "malloc_host_with_cfg"
+    ptr.value = 0  # what a refusal leaves
+    if asked > _MOST_PINNED:
+        raise errors.fault("ACL_ERROR_RT_PARAM_INVALID", f"{call}: size is {asked}; at most {_MOST_PINNED} bytes")
     ptr.value = device.allocator.host(asked, rule, attributes.get(_MODULE))
 
 
@@ -245,7 +253,10 @@ def aclrtGetMemInfo(acl: Acl, attr: Enum, free: Out[Size], total: Out[Size]) -> 
     free.value, total.value = space(context.device.memory, attr, call)
 
 
-@entry(null("memUsageInfo", "outputNum"), zero("inputNum", message="EE1003"), visible("deviceId"), context())
+@entry(
+    null("memUsageInfo", "outputNum"), written("outputNum"), zero("inputNum", message="EE1003"), visible("deviceId"),
+    context(),
+)  # fmt: skip
 def aclrtGetMemUsageInfo(
     acl: Acl, deviceId: I32, memUsageInfo: Address, inputNum: Size, outputNum: Out[Size]
 ) -> None:
@@ -284,6 +295,8 @@ def aclrtMemGetAddressRange(acl: Acl, ptr: Address, pbase: Out[Address] | None, 
             "ACL_ERROR_RT_PARAM_INVALID", f"{call}: pbase and psize are both NULL", ee="EE1022",
             params=(call, "NULL", "pbase and psize", "there is nothing to write"), hint="pass at least one",
         )
+    if pbase is not None:
+        pbase.value = 0  # what a refusal of the driver leaves
     base, size = MemoryDriver(acl.runtime.hal, 0).address_range(ptr)
     if pbase is not None:
         pbase.value = base
@@ -334,6 +347,7 @@ def aclrtMemInvalidate(acl: Acl, devPtr: Address, size: Size) -> None:
 
 @entry(
     null("src"), zero("size"), live("stream", Stream),
+    refuse("cmoType not in (0, 1, 2, 3)", "cmoType", "[0, 3]", "", code=207000),
     refuse("is_bound(stream_) and not is_graph(stream_.bound)", "stream", "in no hand-built model", "", code=207000),
     waits_for_snapshot=True,
 )  # fmt: skip

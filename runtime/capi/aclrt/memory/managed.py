@@ -10,7 +10,7 @@ from runtime import errors
 from runtime.capi.aclrt.checks import context, live, null, refuse, zero
 from runtime.capi.aclrt.entry import Out, entry, need_rt, own_stream_of
 from runtime.capi.aclrt.kinds import U32, U64, Address, Enum, Handle, ManagedLocation, Size
-from runtime.capi.aclrt.memory.allocation import device_of, need_size
+from runtime.capi.aclrt.memory.allocation import device_of
 from runtime.capi.aclrt.state import Acl
 from runtime.core.stream.stream import Stream
 from runtime.driver.pools import ManagedDriver
@@ -142,10 +142,9 @@ def _words(address: int, count: int) -> list[int]:
 def aclrtMemManagedGetAttr(acl: Acl, attribute: Enum, ptr: Address, size: Size, data: Address, dataSize: Size) -> None:
     """Write one attribute of a range to `data`."""
     call = "aclrtMemManagedGetAttr"
-    asked, capacity = size, need_size(call, dataSize, "dataSize")
     _need_attribute(call, attribute)
     caller.view(ctypes.c_char, dataSize, data)
-    (value,) = _driver(acl).attributes(ptr, asked, [attribute], [capacity])
+    (value,) = _driver(acl).attributes(ptr, size, [attribute], [dataSize])
     caller.write(data, value, len(value))
 
 

@@ -165,7 +165,7 @@ def aclrtUnmapMem(acl: Acl, virPtr: Address) -> None:
     virtual_driver(acl).unmap(virPtr)
 
 
-@entry(succeed("not size or not count"), null_rt("virPtr", "desc"))
+@entry(null_rt("virPtr", "desc"), succeed("not size or not count"))
 def aclrtMemSetAccess(acl: Acl, virPtr: Address, size: Size, desc: Address, count: Size) -> None:
     """Let locations read and write a mapping (flags 3); other devices need this."""
     call = "aclrtMemSetAccess"
@@ -180,10 +180,10 @@ def aclrtMemSetAccess(acl: Acl, virPtr: Address, size: Size, desc: Address, coun
 @entry(null("virPtr", "location", "flag"))
 def aclrtMemGetAccess(acl: Acl, virPtr: Address, location: Address, flag: Out[U64]) -> None:
     """Return the access of a location to a mapping: 0 none, 1 read, 3 read and write."""
-    call = "aclrtMemGetAccess"
     number, kind = _LOCATION.unpack(caller.read(location, _LOCATION.size))
-    if kind == _DEVICE:
-        number = acl.runtime.visible.ids[acl.runtime.slot(number, call).index]
+    ids = acl.runtime.visible.ids
+    if kind == _DEVICE and number < len(ids):  # of another one the driver says what it is
+        number = ids[number]
     flag.value = virtual_driver(acl).access(virPtr, c.MEM_DEV_SIDE if kind == _DEVICE else c.MEM_HOST_SIDE, number)
 
 

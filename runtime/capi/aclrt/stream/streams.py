@@ -8,6 +8,7 @@ from collections.abc import Callable
 from chips.tasks import Nop
 from runtime import errors
 from runtime.capi.aclrt.checks import (
+    Check,
     anywhere,
     context,
     live,
@@ -66,7 +67,7 @@ def aclrtCreateStreamWithConfig(acl: Acl, stream: Out[Handle], priority: U32, fl
 def create_configured(acl: Acl, call: str, stream: Out[int], priority: int, asked: int) -> None:
     """Make a stream with a priority and ACL_STREAM_* flags."""
     need(call, stream=stream)
-    stream.value, flags = None, 0
+    flags = 0
     if asked & _DEVICE_USE_ONLY and asked != _DEVICE_USE_ONLY:
         raise errors.fault(
             "ACL_ERROR_RT_PARAM_INVALID", f"{call}: DEVICE_USE_ONLY goes with no other flag, flag is {asked:#x}",
@@ -183,7 +184,8 @@ def aclrtStreamGetPriority(acl: Acl, stream: Handle, priority: Out[U32]) -> None
 def aclrtStreamGetFlags(acl: Acl, stream: Handle, flags: Out[U32]) -> None:
     """Return the ACL_STREAM_* flags that a stream was made with."""
     found = stream_of(acl, stream)
-    flags.value = sum(bit for bit, meaning in _FLAGS.items() if found.flags & meaning)
+    made_with = found.flags | (StreamFlag.FAST_LAUNCH | StreamFlag.FAST_SYNC if found.is_default else 0)
+    flags.value = sum(bit for bit, meaning in _FLAGS.items() if made_with & meaning)
 
 
 @entry(null("streamCount"), context())
@@ -209,6 +211,23 @@ def rtNopTask(acl: Acl, stm: Handle) -> None:
 
 # -- settings ------------------------------------------------------------------------------------------------------
 
+_ATTRIBUTE_OF = (
+    refuse("stmAttrType == 5 and not stream", "stream", "not NULL for the priority", "EE1004"),
+    context("not stream and stmAttrType in (1, 4)", code=107000),
+    refuse("stmAttrType == 5 and has_flag(stream_, CPU_SCHEDULE)", "stream", "not AICPU", "EE1006", code=207000),
+)
+"""Which streams have which attributes."""
+
+
+def _own_for(*attributes: int) -> Check:
+    """Refuse streams of another context for some of the attributes: 107003 with EE1010."""
+    return refuse(
+        f"stmAttrType in {attributes} and is_foreign(acl, stream_)", "stream", "a stream of the current context",
+        "EE1010", code=107003, rule=f"stream belongs to another context, and stmAttrType is one of {attributes}",
+    )
+
+
+
 
 @entry(
     live("stream", Stream), context("not stream", code=107000, message="EE1018"),
@@ -227,41 +246,40 @@ def aclrtSetStreamFailureMode(acl: Acl, stream: Stream, mode: U64) -> None:
     null("value"), live("stream", Stream), one_of("stmAttrType", 1, 2, 3, 4, 5, message="EE1003"),
     refuse("stmAttrType == 2 and word_at(value) > 1", "value", "0 or 1", "EE1003"),
     refuse("stmAttrType == 4 and word_at(value) > 1", "value", "0 or 1", "EE1001"),
-    refuse("stmAttrType == 5 and not stream", "stream", "not NULL for the priority", "EE1004"),
-    refuse("stmAttrType == 5 and has_flag(stream_, CPU_SCHEDULE)", "stream", "not AICPU", "EE1006", code=207000),
+    *_ATTRIBUTE_OF,
     too_old("SET_STREAM_MODE", "stmAttrType == 1"),
+    refuse("stmAttrType == 1 and is_bound(stream_)", "stream", "a stream of no model", "EE1017", code=207000),
+    succeed("stmAttrType == 1 and has_failure_mode(stream_, word_at(value))", "it has the failure mode already"),
     refuse(
         "stmAttrType == 1 and keeps_failure_mode(stream_, word_at(value))", "value", "the mode that was chosen first",
         "EE1016", code=207000,
     ),
-    refuse("stmAttrType == 1 and is_bound(stream_)", "stream", "a stream of no model", "EE1017", code=207000),
     refuse("stmAttrType in (2, 3) and is_captured(stream_)", "stream", "not captured", "EE1016", code=107027),
-    own("stream"),
+    context("stmAttrType != 4"), _own_for(_FAILURE_MODE, _OVERFLOW, _USER_TAG),
 )  # fmt: skip
-def aclrtSetStreamAttribute(acl: Acl, stream: Stream, stmAttrType: Enum, value: Address) -> None:
+def aclrtSetStreamAttribute(acl: Acl, stream: Handle, stmAttrType: Enum, value: Address) -> None:
     """Set an attribute: 1 failure mode, 2 overflow check, 3 user tag, 4 cache information, 5 priority."""
-    word = caller.at(ctypes.c_uint32, value).value
+    word, found = caller.at(ctypes.c_uint32, value).value, stream_of(acl, stream)
     if stmAttrType == _FAILURE_MODE:
-        stream.context.failure.set_mode(stream, word)
+        found.context.failure.set_mode(found, word)
     elif stmAttrType == _OVERFLOW:
-        overflow.set_check(stream, bool(word))
+        overflow.set_check(found, bool(word))
     elif stmAttrType == _USER_TAG:
-        stream.user_tag = word
+        found.user_tag = word
     elif stmAttrType == _PRIORITY:
-        set_scheduler_priority(stream, word)
+        set_scheduler_priority(found, word)
 
 
 @entry(
     null("value"), live("stream", Stream), one_of("stmAttrType", 1, 2, 3, 4, 5, message="EE1003"),
-    refuse("stmAttrType == 5 and not stream", "stream", "not NULL for the priority", "EE1004"),
-    refuse("stmAttrType == 5 and has_flag(stream_, CPU_SCHEDULE)", "stream", "not AICPU", "EE1006", code=207000),
-    own("stream"),
+    *_ATTRIBUTE_OF, context("stmAttrType not in (1, 4)"), _own_for(_OVERFLOW, _USER_TAG),
 )  # fmt: skip
-def aclrtGetStreamAttribute(acl: Acl, stream: Stream, stmAttrType: Enum, value: Address) -> None:
+def aclrtGetStreamAttribute(acl: Acl, stream: Handle, stmAttrType: Enum, value: Address) -> None:
     """Read an attribute into a union of 16 bytes."""
+    found = stream_of(acl, stream)
     readers: dict[int, Callable[[], int]] = {
-        _FAILURE_MODE: lambda: stream.failure_mode, _OVERFLOW: lambda: stream.env.overflow_enabled,
-        _USER_TAG: lambda: stream.user_tag, _CACHE_INFO: lambda: 0, _PRIORITY: lambda: scheduler_priority(stream),
+        _FAILURE_MODE: lambda: found.failure_mode, _OVERFLOW: lambda: found.env.overflow_enabled,
+        _USER_TAG: lambda: found.user_tag, _CACHE_INFO: lambda: 0, _PRIORITY: lambda: scheduler_priority(found),
     }  # fmt: skip
     image = STREAM_VALUE.pack(int(readers[stmAttrType]()))
     caller.write(value, image, len(image))

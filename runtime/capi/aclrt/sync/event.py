@@ -105,8 +105,9 @@ def aclrtRecordEvent(acl: Acl, event: Event, stream: Stream) -> None:
 def aclrtRecordEventWithFlag(acl: Acl, event: Handle, stream: Handle, flag: U32) -> None:
     """Record an event; with flag 1, each execution of the graph that is captured does, for streams outside of it."""
     found = _event(acl, "aclrtRecordEventWithFlag", event)
+    outside = _is_external("aclrtRecordEventWithFlag", flag, found, records=True)
     target = own_stream_of(acl, "aclrtRecordEventWithFlag", stream)
-    if _is_external("aclrtRecordEventWithFlag", flag, found):
+    if outside:
         external.record(target, found)
     else:
         found.record(target)
@@ -139,22 +140,25 @@ def aclrtStreamWaitEventWithFlag(acl: Acl, stream: Handle, event: Handle, timeou
     """Let a stream wait; with flag 1, each execution of the graph that is captured does, for a record from outside."""
     call = "aclrtStreamWaitEventWithFlag"
     found = _event(acl, call, event)
+    outside = _is_external(call, flag, found, records=False)
     target = own_stream_of(acl, call, stream)
-    if not _is_external(call, flag, found):
+    if outside:
+        external.wait(target, found)
+    else:
         found.wait(target, timeout)
-        return
-    external.wait(target, found)
 
 
-def _is_external(call: str, flag: int, event: Event) -> bool:
-    """Whether the flag is EXTERNAL, which the C API allows for one kind of event only (207000)."""
+def _is_external(call: str, flag: int, event: Event, *, records: bool) -> bool:
+    """Whether the flag is EXTERNAL, which keeps the event for graphs; one kind of event has it (207000)."""
     if flag not in (None, 0, _EXTERNAL):
         raise errors.fault(
             "ACL_ERROR_INVALID_PARAM", f"{call}: flag {flag:#x}", ee="EH0007", params=(call, flag, "flag", "0 or 1"),
             hint="0 is the usual one, 1 is for events between a graph that is captured and streams outside of it",
         )
-    if flag == _EXTERNAL and event.flags != EventFlag.SYNC:
-        raise external.unsupported(call, f"{event!r} was made with other flags than ACL_EVENT_SYNC")
+    if flag == _EXTERNAL:
+        if event.flags != EventFlag.SYNC:
+            raise external.unsupported(call, f"{event!r} was made with other flags than ACL_EVENT_SYNC")
+        event.use_outside(records=records)  # from here on, also where the call is refused later
     return flag == _EXTERNAL
 
 

@@ -6,7 +6,19 @@ import ctypes
 import struct
 
 from runtime import errors
-from runtime.capi.aclrt.checks import WORD, above_zero, context, feature, live, null, null_rt, own, refuse, zero
+from runtime.capi.aclrt.checks import (
+    WORD,
+    above_zero,
+    context,
+    feature,
+    live,
+    null,
+    null_rt,
+    own,
+    refuse,
+    written,
+    zero,
+)
 from runtime.capi.aclrt.entry import Out, entry, handle_of, kept, need, need_rt, own_stream_of
 from runtime.capi.aclrt.kinds import U32, U64, Address, Handle, Size, Text
 from runtime.capi.aclrt.memory.ipc import server_pids
@@ -19,7 +31,7 @@ from runtime.memory import caller
 _DEVICE_ONLY = 1
 _CREATE_FLAGS = (0, 1)
 """Default, or for device code only."""
-_EXPORT_FLAGS = IMPORT_FLAGS = (0, 2)
+_EXPORT_FLAGS = (0, 2)
 """Default; 2 does without a list of processes, or allows access to the other device."""
 _EVERYONE = 2
 _KEY_BYTES = 65
@@ -129,30 +141,27 @@ def aclrtNotifyGetExportKey(acl: Acl, notify: Handle, key: Address, len: Size, f
     caller.write(key, name, name.__len__())
 
 
-@entry(null("notify", "key"), feature("IPC_NOTIFY", message=""), waits_for_snapshot=True)
+@entry(
+    null("notify", "key"), feature("IPC_NOTIFY", message=""),
+    refuse(f"flags & {WORD:#x} > 3", "flags", "at most 3", "EE1003"), written("notify"),
+    context(),
+    waits_for_snapshot=True,
+)  # fmt: skip
 def aclrtNotifyImportByKey(acl: Acl, notify: Out[Handle], key: Text, flags: U64) -> None:
     """Open a notify of another process."""
     call = "aclrtNotifyImportByKey"
-    _check_flags(call, flags, IMPORT_FLAGS)
     name = caller.octets(key)
     if not name:
         raise errors.fault(
             "ACL_ERROR_RT_PARAM_INVALID", f"{call}: the key is empty", hint="pass the key that the owner has exported",
         )
-    device = acl.runtime.current_context().device
-    try:
-        notify.value = kept(acl, Notify(device, name))
-    except errors.RuntimeFault as cause:
-        raise errors.fault(
-            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: key {name!r} cannot be opened: {cause.message}",
-            hint="let the owner export the notify and allow this process",
-        ) from cause
+    notify.value = kept(acl, Notify(acl.runtime.current_context().device, name))
 
 
 @entry(
     null("notify", "pid"), feature("IPC_NOTIFY"), live("notify", Notify),
-    refuse("not notify_.exported", "notify", "a notify with an export key", "EE1004"),
     above_zero("num"), context(),
+    refuse("not notify_.exported", "notify", "a notify with an export key", "", code=107000),
 )  # fmt: skip
 def aclrtNotifySetImportPid(acl: Acl, notify: Notify, pid: Address, num: Size) -> None:
     """Let processes open a notify that was given a key."""

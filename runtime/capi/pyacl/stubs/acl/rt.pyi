@@ -75,7 +75,8 @@ def cmo_async(src: int, size: int, cmo_type: int, stream: int, /) -> int:
     """aclrtCmoAsync; size in bytes.
 
     Refuses: src is NULL (100000 EH0008); size is 0 (100000 EH0007); stream is dead, foreign or of another kind
-    (107017 EE1017); is_bound(stream_) and not is_graph(stream_.bound) (207000).
+    (107017 EE1017); cmoType not in (0, 1, 2, 3) (207000); is_bound(stream_) and not is_graph(stream_.bound)
+    (207000).
     """
 def create_binary(data: int, size: int, /) -> int:
     """aclrtCreateBinary; size in bytes.
@@ -223,7 +224,8 @@ def device_set_limit(limit: int, value: int, /) -> int:
 def device_task_abort(device_id: int, timeout_ms: int, /) -> int:
     """aclrtDeviceTaskAbort; timeout_ms in milliseconds.
 
-    Refuses: the chip has no DFX_FAST_RECOVER (207000).
+    Refuses: the chip has no DFX_FAST_RECOVER (207000); timeout > 2160000 (107000 EE1003); deviceId is no visible
+    device (107001 EE1003).
     """
 def event_elapsed_time(start_event: int, end_event: int, /) -> tuple[float, int]:
     """aclrtEventElapsedTime; gives (ms, ret); ms in milliseconds.
@@ -381,7 +383,8 @@ def get_mem_uce_info(device_id: int, array_size: int, /) -> tuple[list[Any], int
 def get_memcpy_desc_size(kind: int, /) -> tuple[int, int]:
     """aclrtGetMemcpyDescSize; gives (desc_size, ret); desc_size in bytes.
 
-    Refuses: descSize is NULL (100000 EH0008).
+    Refuses: descSize is NULL (100000 EH0008); not 0 <= kind < 8 (100000 EH0007); kind is not 6 (inside a device),
+    which alone is described (207000).
     """
 def get_notify_id(notify: int, /) -> tuple[int, int]:
     """aclrtGetNotifyId; gives (id, ret).
@@ -431,8 +434,10 @@ def get_stream_attribute(stream: int, attr: int, /) -> tuple[dict[str, Any], int
     """aclrtGetStreamAttribute; gives (value, ret).
 
     Refuses: value is NULL (100000 EH0008); stream is dead, foreign or of another kind (107017 EE1017); stmAttrType
-    is not [1, 5] (107000 EE1003); stmAttrType == 5 and not stream (107000 EE1004); stmAttrType == 5 and
-    has_flag(stream_, CPU_SCHEDULE) (207000 EE1006); stream belongs to another context (107003 EE1010).
+    is not [1, 5] (107000 EE1003); stmAttrType == 5 and not stream (107000 EE1004); no current context, and not
+    stream and stmAttrType in (1, 4) (107000 EE1018); stmAttrType == 5 and has_flag(stream_, CPU_SCHEDULE) (207000
+    EE1006); no current context, and stmAttrType not in (1, 4) (107002 EE1018); stream belongs to another context,
+    and stmAttrType is one of (2, 3) (107003 EE1010).
     """
 def get_stream_available_num(*given: object) -> tuple[int, int]:
     """aclrtGetStreamAvailableNum; gives (count, ret).
@@ -632,8 +637,8 @@ def malloc_for_task_scheduler(size: int, policy: int, cfg: dict[str, Any], /) ->
 def malloc_host(size: int, /) -> tuple[int, int]:
     """aclrtMallocHost; gives (host_ptr, ret); size in bytes.
 
-    Refuses: hostPtr is NULL (100000 EH0008); size is 0 (100000 EH0007); no current context (107002 EE1018); size >
-    0xFFFF_FFFF_FFFF_FFC0 (107000).
+    Refuses: hostPtr is NULL (100000 EH0008); size is 0 (100000 EH0007); no current context (107002 EE1018); hostPtr
+    is 0 from here on (goes on); size > 0xffffffffffffffc0 (107000).
     """
 def malloc_host_with_cfg(size: int, cfg: dict[str, Any], /) -> tuple[int, int]:
     """aclrtMallocHostWithCfg; gives (host_ptr, ret); size in bytes.
@@ -721,21 +726,23 @@ def memcpy_async(dst: int, dest_max: int, src: int, count: int, kind: int, strea
 
     Refuses: not count (0); dst is NULL (100000 EH0008); src is NULL (100000 EH0008); kind is not [0, 5] (100000
     EH0007); stream is dead, foreign or of another kind (107017 EE1017); count > destMax (107000 EE1003); no current
-    context (107002 EE1018); dst == src, in memory of a device (0); stream belongs to another context (107003
-    EE1010).
+    context (107002 EE1018); dst == src, in memory of a device (0); stream belongs to another context, unless plain
+    host memory is copied at once (107003 EE1010).
     """
 def memcpy_async_with_condition(dst: int, dest_max: int, src: int, count: int, kind: int, stream: int, /) -> int:
     """aclrtMemcpyAsyncWithCondition; dest_max, count in bytes.
 
     Refuses: not count (0); dst is NULL (100000 EH0008); src is NULL (100000 EH0008); kind is not [0, 5] (100000
     EH0007); stream is dead, foreign or of another kind (107017 EE1017); count > destMax (107000 EE1003); no current
-    context (107002 EE1018); dst == src, in memory of a device (0); stream belongs to another context (107003
-    EE1010).
+    context (107002 EE1018); dst == src, in memory of a device (0); stream belongs to another context, unless plain
+    host memory is copied at once (107003 EE1010).
     """
 def memcpy_async_with_desc(desc: int, kind: int, stream: int, /) -> int:
     """aclrtMemcpyAsyncWithDesc.
 
-    Refuses: desc is NULL (100000 EH0008).
+    Refuses: desc is NULL (100000 EH0008); not 0 <= kind < 8 (100000 EH0007); stream is NULL (100000 EH0008); stream
+    is dead, foreign or of another kind (107017 EE1017); kind is not 6 (inside a device), which alone is described
+    (207000).
     """
 def memset(ptr: int, max_count: int, value: int, count: int, /) -> int:
     """aclrtMemset; max_count, count in bytes.
@@ -762,14 +769,15 @@ def notify_get_export_key(notify: int, key_len: int, flag: int, /) -> tuple[str,
 def notify_import_by_key(key: str, flag: int, /) -> tuple[int, int]:
     """aclrtNotifyImportByKey; gives (notify, ret).
 
-    Refuses: notify is NULL (100000 EH0008); key is NULL (100000 EH0008); the chip has no IPC_NOTIFY (207000).
+    Refuses: notify is NULL (100000 EH0008); key is NULL (100000 EH0008); the chip has no IPC_NOTIFY (207000); flags
+    & 0xffffffff > 3 (107000 EE1003); notify is 0 from here on (goes on); no current context (107002 EE1018).
     """
 def notify_set_import_pid(notify: int, pids: list[int], /) -> int:
     """aclrtNotifySetImportPid.
 
     Refuses: notify is NULL (100000 EH0008); pid is NULL (100000 EH0008); the chip has no IPC_NOTIFY (207000
-    EE1001); notify is dead, foreign or of another kind (107017 EE1017); not notify_.exported (107000 EE1004); not 0
-    < num & 0xffffffff < 1 << 31 (107000 EE1003); no current context (107002 EE1018).
+    EE1001); notify is dead, foreign or of another kind (107017 EE1017); not 0 < num & 0xffffffff < 1 << 31 (107000
+    EE1003); no current context (107002 EE1018); not notify_.exported (107000).
     """
 def peek_at_last_error(level: int, /) -> int:
     """aclrtPeekAtLastError.
@@ -826,7 +834,9 @@ def record_notify(notify: int, stream: int, /) -> int:
 def reduce_async(dst: int, src: int, count: int, kind: int, data_type: int, stream: int, reserve: int, /) -> int:
     """aclrtReduceAsync.
 
-    Refuses: dst is NULL (100000 EH0008); src is NULL (100000 EH0008); reserve is reserved (100000 EH0012).
+    Refuses: dst is NULL (100000 EH0008); src is NULL (100000 EH0008); reserve is reserved (100000 EH0012); type not
+    in REDUCED (100000 EH0009); stream is dead, foreign or of another kind (107017 EE1017); count is 0 (107000
+    EE1003); kind is not [10, 13] (107000 EE1003); count > 1 << 32 (107000 EE1011).
     """
 def register_cpu_func(bin_handle: int, func_name: str, kernel_name: str, /) -> tuple[int, int]:
     """aclrtRegisterCpuFunc; gives (func_handle, ret).
@@ -900,7 +910,9 @@ def set_group(group_id: int, /) -> int:
 def set_memcpy_desc(desc: int, kind: int, src_addr: int, dst_addr: int, count: int, config: int, /) -> tuple[int, int]:
     """aclrtSetMemcpyDesc; gives (desc, ret); count in bytes.
 
-    Refuses: desc is NULL (100000 EH0008); srcAddr is NULL (100000 EH0008); dstAddr is NULL (100000 EH0008).
+    Refuses: desc is NULL (100000 EH0008); not 0 <= kind < 8 (100000 EH0007); srcAddr is NULL (100000 EH0008);
+    dstAddr is NULL (100000 EH0008); count is 0 (100000 EH0007); config is reserved (100000 EH0012); kind is not 6
+    (inside a device), which alone is described (207000).
     """
 def set_op_execute_time_out(timeout_s: int, /) -> int:
     """aclrtSetOpExecuteTimeOut; timeout_s in seconds.
@@ -919,11 +931,13 @@ def set_stream_attribute(stream: int, attr: int, value: dict[str, Any], /) -> in
 
     Refuses: value is NULL (100000 EH0008); stream is dead, foreign or of another kind (107017 EE1017); stmAttrType
     is not [1, 5] (107000 EE1003); stmAttrType == 2 and word_at(value) > 1 (107000 EE1003); stmAttrType == 4 and
-    word_at(value) > 1 (107000 EE1001); stmAttrType == 5 and not stream (107000 EE1004); stmAttrType == 5 and
-    has_flag(stream_, CPU_SCHEDULE) (207000 EE1006); the task scheduler has no SET_STREAM_MODE, and stmAttrType == 1
-    (207000 EE1015); stmAttrType == 1 and keeps_failure_mode(stream_, word_at(value)) (207000 EE1016); stmAttrType
-    == 1 and is_bound(stream_) (207000 EE1017); stmAttrType in (2, 3) and is_captured(stream_) (107027 EE1016);
-    stream belongs to another context (107003 EE1010).
+    word_at(value) > 1 (107000 EE1001); stmAttrType == 5 and not stream (107000 EE1004); no current context, and not
+    stream and stmAttrType in (1, 4) (107000 EE1018); stmAttrType == 5 and has_flag(stream_, CPU_SCHEDULE) (207000
+    EE1006); the task scheduler has no SET_STREAM_MODE, and stmAttrType == 1 (207000 EE1015); stmAttrType == 1 and
+    is_bound(stream_) (207000 EE1017); it has the failure mode already (0); stmAttrType == 1 and
+    keeps_failure_mode(stream_, word_at(value)) (207000 EE1016); stmAttrType in (2, 3) and is_captured(stream_)
+    (107027 EE1016); no current context, and stmAttrType != 4 (107002 EE1018); stream belongs to another context,
+    and stmAttrType is one of (1, 2, 3) (107003 EE1010).
     """
 def set_stream_failure_mode(stream: int, mode: int, /) -> int:
     """aclrtSetStreamFailureMode.

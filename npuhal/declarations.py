@@ -113,6 +113,16 @@ def chapter_rows(chapter: str) -> tuple[Row, ...]:
     return tuple(rows)
 
 
+@cache
+def _by_name(chapter: str) -> dict[str, list[Row]]:
+    """Return the rows of a chapter by their C names and typedef names, in their order."""
+    found: dict[str, list[Row]] = {}
+    for row in chapter_rows(chapter):
+        for name in {row.name, row.alias} - {""}:
+            found.setdefault(name, []).append(row)
+    return found
+
+
 def all_rows(*kinds: str, chapters: tuple[str, ...] = CHAPTERS) -> Iterator[Row]:
     """Yield every row of the given kinds, chapter by chapter."""
     for chapter in chapters:
@@ -132,8 +142,8 @@ def find(
         if name not in _text(chapter):  # a plain text search: chapters without the name stay unread
             continue
         best: Row | None = None
-        for row in chapter_rows(chapter):
-            if (row.name == name or row.alias == name) and row.kind in kinds and (row.since <= version or best is None):
+        for row in _by_name(chapter).get(name, ()):
+            if row.kind in kinds and (row.since <= version or best is None):
                 best = row
         if best is not None:
             return best  # all versions of a declaration stand in one chapter

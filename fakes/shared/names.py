@@ -6,7 +6,6 @@ what it has opened, in a file of its own that is replaced as a whole, and reads 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
@@ -181,6 +180,8 @@ class Names:
         return (Source(**row) for raw in self._others() for row in raw["opened"])
 
     def _others(self) -> Iterator[Any]:
+        import json
+
         assert self._table is not None
         for slot in self._table.living():
             if slot != self._table.slot and (text := self._table.folder.read(slot)) is not None:
@@ -194,6 +195,8 @@ class Names:
         """
         table = self._table
         if table is not None:
+            import json
+
             text = json.dumps({"exports": [_row(each) for each in own.values()], "opened": [asdict(s) for s in opened]})
             with table.folder.locked():
                 table.folder.write(table.slot, text.encode())

@@ -81,12 +81,8 @@ class Acl:
         """Successful and repeated aclInit calls since the last aclFinalize: what aclFinalizeReference counts down."""
         self.config_path = ""
         """The file of the first aclInit."""
-        self.last = LastTask()
-        self.queues: dict[tuple[int, int], MessageQueue] = {}
-        """Message queues by device and number."""
-        self.routed: set[int] = set()
-        """Devices on which messages were given routes."""
-        self._buffers: SharedBuffers | None = None
+        self._left = False
+        self._begin()
         self.data_buffers = HandleTable()
         """Memory of the caller's under a handle; needs no machine."""
         self.init_hooks, self.end_hooks = Hooks(), Hooks()
@@ -97,6 +93,17 @@ class Acl:
         """Whether aclprofInit was called."""
         self.dumping = False
         """Whether aclmdlInitDump was called."""
+        self.finalised = False
+        """Whether an initialised process was finalised."""
+
+    def _begin(self) -> None:
+        """Know nothing of any object of a machine."""
+        self.last = LastTask()
+        self.queues: dict[tuple[int, int], MessageQueue] = {}
+        """Message queues by device and number."""
+        self.routed: set[int] = set()
+        """Devices on which messages were given routes."""
+        self._buffers: SharedBuffers | None = None
         self.argument_lists = ArgumentLists(self, {})
         """Kernel arguments that are being put together."""
         self.symbols = SymbolTable()
@@ -105,17 +112,19 @@ class Acl:
         """Host addresses that stand for kernels."""
         self.allocators = StreamAllocators()
         """Allocators that the user has given streams."""
-        self.finalised = False
-        """Whether an initialised process was finalised."""
 
     @property
     def runtime(self) -> Runtime:
-        """The runtime, opened on first use."""
-        if self._runtime is not None:
-            return self._runtime
+        """The runtime, opened on first use, and anew when the program has closed it (`runtime.shutdown`)."""
+        found = self._runtime
+        if found is not None and (not found.closed or self._left):
+            return found
         with self._lock:
             if self._runtime is None:
                 self._runtime = self._make(self._url)
+            elif self._runtime.closed:
+                self._runtime = self._make(self._url)
+                self._begin()
             return self._runtime
 
     @property
@@ -173,6 +182,7 @@ class Acl:
 
     def close(self) -> None:
         """Leave the machine; running tasks are ended."""
+        self._left = True
         if self._runtime is not None:
             self._runtime.close(force=True)
 

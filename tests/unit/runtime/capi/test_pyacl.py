@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from runtime.capi.pyacl.binding import process
+from runtime.core.process import lifetime
 from tests.unit.runtime.capi.acl_module import opened
 
 H2D, D2H, D2D = 1, 2, 3
@@ -211,3 +212,14 @@ def test_described_copies_and_failed_memory(acl: Any) -> None:
     assert [(each["addr"], each["len"]) for each in found] == [(source, 64)]
     assert rt.mem_uce_repair(0, found) == 0
     assert rt.get_mem_uce_info(0, 4) == ([], 0)
+
+
+@pytest.mark.parametrize("soc", ["ascend910b3", "ascend950"])
+def test_a_machine_that_was_shut_down_is_opened_anew(soc: str) -> None:
+    with opened(f"fake://{soc}") as acl:
+        for _ in range(2):
+            assert acl.rt.synchronize_stream(5) in (107002, 107017)
+            assert acl.rt.set_device(0) == 0
+            stream, code = acl.rt.create_stream()
+            assert (code, acl.rt.synchronize_stream(stream)) == (0, 0)
+            lifetime.shutdown(force=True)

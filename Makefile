@@ -68,7 +68,9 @@ docs-if-possible: $(VENV)/.ready
 	else echo "docs skipped: the packages of the extra npuhal[docs] are not to be had here"; fi
 
 $(VENV)/.docs: $(VENV)/.ready pyproject.toml
-	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	@# What the extra [docs] names, without building the package once more.
+	$(PY) -c 'from importlib.metadata import requires; print(*(each.partition(";")[0] for each in requires("npuhal") if "docs" in each.partition(";")[2]), sep="\n")' \
+		| xargs $(PY) -m pip install --quiet --disable-pip-version-check
 	@mkdir -p $(VENV)/ipython/profile_default  # kernels of notebooks say errors alone
 	@echo 'c.IPKernelApp.log_level = 40' > $(VENV)/ipython/profile_default/ipython_kernel_config.py
 	@touch $@

@@ -88,9 +88,17 @@ class Caller:
         self.step("aclrtSynchronizeStream", 0, stream=self.stream)
 
 
-@pytest.fixture(params=SOCS)
+@pytest.fixture(params=["910B1", pytest.param("910_9391", marks=pytest.mark.soak), "950"])
 def soc(request: pytest.FixtureRequest) -> str:
     return str(request.param)
+
+
+@pytest.fixture(params=["910B1", "950"], scope="module")
+def refusing(request: pytest.FixtureRequest) -> Iterator[Caller]:
+    """One process for all calls of a module that are refused before they look at anything."""
+    caller = Caller(str(request.param))
+    yield caller
+    caller.acl.close()
 
 
 @pytest.fixture

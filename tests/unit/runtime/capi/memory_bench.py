@@ -48,12 +48,30 @@ def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
     made.acl.close()
 
 
+@pytest.fixture(params=CHIPS, scope="module")
+def refusing(request: pytest.FixtureRequest) -> Iterator[Bench]:
+    """One for all calls of a module that are refused: whatever one of them changed would fail the others."""
+    made = Bench(str(request.param))
+    yield made
+    made.acl.close()
+
+
 def words(*values: int) -> Any:
     return (ctypes.c_uint64 * len(values))(*values)
 
 
 Row = tuple[str, dict[str, Any], Any, list[str]]
 """Function, arguments, code and messages."""
+
+
+def refused(rows: list[Row]) -> list[Row]:
+    """Return the rows whose call is refused."""
+    return [row for row in rows if row[2] != 0]
+
+
+def taken(rows: list[Row]) -> list[Row]:
+    """Return the rows whose call is not refused."""
+    return [row for row in rows if row[2] == 0]
 
 
 _LARGEST_NUMBER = 1 << 41

@@ -20,10 +20,11 @@ from tests.unit.runtime.capi.kernel_calls import (
     api,
     function,
     listed,
+    refusing,
     soc,
 )  # fmt: skip
 
-__all__ = ["api", "function", "soc"]
+__all__ = ["api", "function", "refusing", "soc"]
 
 
 @pytest.mark.parametrize(
@@ -85,8 +86,8 @@ def test_lazy_binaries_reach_the_device_with_the_first_function(api: Caller) -> 
         ("aclrtGetFuncHandleFromExceptionInfo", {}, "EH0008"), ("aclrtGetArgsFromExceptionInfo", {}, "EH0008"),
     ],
 )  # fmt: skip
-def test_nulls(api: Caller, name: str, given: dict[str, Any], message: str) -> None:
-    api.step(name, 100000, message, **given)
+def test_nulls(refusing: Caller, name: str, given: dict[str, Any], message: str) -> None:
+    refusing.step(name, 100000, message, **given)
 
 
 def test_outputs_of_an_address_must_be_there(api: Caller) -> None:

@@ -13,9 +13,23 @@ from runtime.capi.aclrt import Out
 from runtime.core.stream.stream import Stream
 from tests.tools.elf_writer import ALLOC, OBJECT, ElfWriter, u32
 from tests.unit.runtime.capi.kernel_calls import AIV, Caller, api, soc
-from tests.unit.runtime.capi.memory_bench import D2, Bench, D, H, P, Row, S, bench, row_id, words
+from tests.unit.runtime.capi.memory_bench import (
+    D2,
+    Bench,
+    D,
+    H,
+    P,
+    Row,
+    S,
+    bench,
+    refused,
+    refusing,
+    row_id,
+    taken,
+    words,
+)  # fmt: skip
 
-__all__ = ["api", "bench", "soc"]
+__all__ = ["api", "bench", "refusing", "soc"]
 
 INSIDE = 6
 DESC = {"desc": D, "kind": INSIDE, "srcAddr": D2, "dstAddr": D2, "count": 64}
@@ -66,8 +80,14 @@ ROWS: list[Row] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("row", ROWS, ids=row_id)
-def test_codes(bench: Bench, row: Row) -> None:
+@pytest.mark.parametrize("row", refused(ROWS), ids=row_id)
+def test_codes(refusing: Bench, row: Row) -> None:
+    call, arguments, code, messages = row
+    assert refusing.call(call, **arguments) == (code, messages)
+
+
+@pytest.mark.parametrize("row", taken(ROWS), ids=row_id)
+def test_calls_that_are_taken(bench: Bench, row: Row) -> None:
     call, arguments, code, messages = row
     assert bench.call(call, **arguments) == (code, messages)
 

@@ -13,9 +13,24 @@ import pytest
 from runtime.capi.aclrt import Out
 from runtime.core.stream.stream import Stream
 from runtime.errors.tables import public_code
-from tests.unit.runtime.capi.memory_bench import D2, Bench, D, H, MiB, P, Row, S, bench, row_id, words
+from tests.unit.runtime.capi.memory_bench import (
+    D2,
+    Bench,
+    D,
+    H,
+    MiB,
+    P,
+    Row,
+    S,
+    bench,
+    refused,
+    refusing,
+    row_id,
+    taken,
+    words,
+)  # fmt: skip
 
-__all__ = ["bench"]
+__all__ = ["bench", "refusing"]
 
 POOL_OP_INVALID = public_code("RT_ERROR_POOL_OP_INVALID")
 COPY = {"dst": D, "destMax": 64, "src": H, "count": 64, "kind": 1}
@@ -129,12 +144,19 @@ ROWS: list[Row] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("row", ROWS, ids=row_id)
-def test_codes(bench: Bench, row: Row) -> None:
+@pytest.mark.parametrize("row", refused(ROWS), ids=row_id)
+def test_codes(refusing: Bench, row: Row) -> None:
     call, arguments, code, messages = row
     if code is None:  # the driver's answer, which differs by generation
-        assert bench.call(call, **arguments)[0] != 0
-        return
+        assert refusing.call(call, **arguments)[0] != 0
+    else:
+        assert refusing.call(call, **arguments) == (code, messages)
+    assert refusing.acl.call("aclrtSynchronizeStream", stream=refusing.named[S]) == 0
+
+
+@pytest.mark.parametrize("row", taken(ROWS), ids=row_id)
+def test_calls_that_are_taken(bench: Bench, row: Row) -> None:
+    call, arguments, code, messages = row
     assert bench.call(call, **arguments) == (code, messages)
     assert bench.acl.call("aclrtSynchronizeStream", stream=bench.named[S]) == 0
 

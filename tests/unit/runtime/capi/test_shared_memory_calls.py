@@ -10,9 +10,23 @@ from typing import Any
 import pytest
 
 from runtime.capi.aclrt import Out
-from tests.unit.runtime.capi.memory_bench import Bench, D, H, MiB, P, Row, S, bench, row_id, words
+from tests.unit.runtime.capi.memory_bench import (
+    Bench,
+    D,
+    H,
+    MiB,
+    P,
+    Row,
+    S,
+    bench,
+    refused,
+    refusing,
+    row_id,
+    taken,
+    words,
+)  # fmt: skip
 
-__all__ = ["bench"]
+__all__ = ["bench", "refusing"]
 
 _PROPERTIES = struct.pack("<IIIII4xQ", 0, 0, 4, 0, 1, 0)
 """An aclrtPhysicalMemProp: 2 MiB pages of HBM on device 0."""
@@ -84,8 +98,14 @@ ROWS: list[Row] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("row", ROWS, ids=row_id)
-def test_codes(bench: Bench, row: Row) -> None:
+@pytest.mark.parametrize("row", refused(ROWS), ids=row_id)
+def test_codes(refusing: Bench, row: Row) -> None:
+    call, arguments, code, messages = row
+    assert refusing.call(call, **arguments) == (code, messages)
+
+
+@pytest.mark.parametrize("row", taken(ROWS), ids=row_id)
+def test_calls_that_are_taken(bench: Bench, row: Row) -> None:
     call, arguments, code, messages = row
     assert bench.call(call, **arguments) == (code, messages)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import array
 import ctypes
 import faulthandler
-import importlib
 import json
 import logging
 import os
@@ -27,6 +26,7 @@ from fakes.shim.naming import ProgramNames
 from fakes.shim.region import ENDED, FREE_RUN, Region
 from fakes.shim.tracing import CallTrace
 from npuhal import constants as c
+from npuhal import shim_settings
 from npuhal.errors import BadUrl, NpuhalError
 from npuhal.loader import HalUrl
 
@@ -49,8 +49,9 @@ class Server:
         Raises:
             BadUrl, UnknownChip, FakeError: there is no such machine.
         """
-        self._wire = wire
+        self._wire, self._begun = wire, False
         self._pid = _peer(wire)
+        self._strict = shim_settings.strict()
         self.api = open_machine(url)
         self.machine = machine = self.api.fake
         machine.program, machine.raises = self._pid, False
@@ -72,11 +73,13 @@ class Server:
             machine.checks.listener = self._found
             if names := self._file("NPUHAL_SHIM_NAMES"):
                 machine.checks.names = ProgramNames(names)
-        if setup := os.environ.get("NPUHAL_SHIM_SETUP"):
-            _set_up(setup, machine)
+        self._write((), "running")
+        if (set_up := shim_settings.setup()) is not None:
+            set_up(machine)
 
     def run(self) -> None:
         """Serve until the program ends, however it does."""
+        self._begun = True
         text = str(self.region.size).encode()
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [self.region.fd]))]
         self._wire.sendmsg([text], rights)
@@ -119,8 +122,7 @@ class Server:
             print(f"npuhal: {report}", file=sys.stderr)
         self._write(reports, "killed" if killed else "exit")
         sys.stderr.flush()
-        strict = os.environ.get("NPUHAL_SHIM_STRICT", "0") not in ("", "0")
-        return _EXIT_FINDINGS if strict and (reports or self.service.errors) else 0
+        return _EXIT_FINDINGS if self._strict and (reports or self.service.errors) else 0
 
     def _found(self, report: Report) -> None:
         """Write a report down when it is made: it is to survive this process, too."""
@@ -144,16 +146,24 @@ class Server:
         try:
             self._report.write_text(text + "\n", encoding="utf-8")
         except OSError as problem:
-            print(f"npuhal shim: NPUHAL_SHIM_REPORT={self._report}: {problem.strerror}", file=sys.stderr)
+            text = f"NPUHAL_SHIM_REPORT={self._report}: {problem.strerror}"
+            if not self._begun:
+                raise NpuhalError(text) from None
+            print(f"npuhal shim: {text}", file=sys.stderr)
 
     def _trace(self) -> CallTrace | None:
         path = self._file("NPUHAL_SHIM_TRACE")
         return CallTrace(self.api, self.region, path) if path else None
 
     def _file(self, variable: str) -> Path | None:
-        """Return the file that a variable names; %p in it is the process id of the program."""
+        """Return the file that a variable names, there or not; %p in it is the process id of the program."""
         text = os.environ.get(variable, "")
-        return Path(text.replace("%p", str(self._pid))) if text else None
+        if not text:
+            return None
+        path = Path(text.replace("%p", str(self._pid)))
+        if path.is_dir() or not path.parent.is_dir():
+            raise NpuhalError(f"{variable}={path}: {'is a folder' if path.is_dir() else 'its folder is not there'}")
+        return path
 
     def _check(self, library: str, names: list[str]) -> None:
         """Refuse a library that was written for another generation, or by another version."""
@@ -186,19 +196,6 @@ def open_machine(url: str) -> FakeApi:
 def _peer(wire: socket.socket) -> int:
     credentials = wire.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
     return int.from_bytes(credentials[:4], "little")
-
-
-def _set_up(text: str, machine: Any) -> None:
-    """Call module:function with the machine; the program's PYTHONPATH and folder are looked through last."""
-    module, separator, function = text.partition(":")
-    if not separator:
-        raise NpuhalError(f"NPUHAL_SHIM_SETUP={text!r} is not of the form module:function")
-    sys.path += [*filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)), os.getcwd()]
-    try:
-        called = getattr(importlib.import_module(module), function)
-    except (ImportError, AttributeError) as problem:
-        raise NpuhalError(f"NPUHAL_SHIM_SETUP={text!r}: {problem}") from None
-    called(machine)
 
 
 def serve(wire: int, library: str) -> int:

@@ -125,8 +125,9 @@ def test_every_call_fails_when_the_server_ends(
         ({"NPUHAL_URL": "fake://ascend950"}, "write it again by `npuhal shim driver"),
         ({"NPUHAL_PYTHON": "/nowhere/python"}, "/nowhere/python is not there"),
         ({"NPUHAL_PYTHON": "/bin/false"}, "the server ended before it was ready"),
-        ({"NPUHAL_SHIM_SETUP": "nothing"}, "not of the form module:function"),
         ({"NPUHAL_SHIM_SETUP": "nothing_here:function"}, "nothing_here"),
+        ({"NPUHAL_SHIM_STRICT": "no"}, "neither 0 nor 1"),
+        ({"NPUHAL_SHIM_REPORT": "/nowhere/report.json"}, "its folder is not there"),
     ],
 )
 def test_a_program_without_its_fake_ends_with_a_sentence(run_driver: Run, variables: dict[str, str], said: str) -> None:

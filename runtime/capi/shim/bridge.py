@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import atexit
 import ctypes
-import importlib
 import logging
-import os
 import struct
 import sys
 from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
+from npuhal import shim_settings
 from runtime import errors
 from runtime.api.process import Runtime
 from runtime.capi.aclrt import Out
@@ -60,8 +59,9 @@ def start(address: int, own: bool) -> None:
         # what checkers have to say is said at the end
         logging.getLogger("npuhal.fake.check").addFilter(lambda record: record.levelno < logging.ERROR)
     Runtime.started.register(__name__, _answer_in_c)
-    if setup := os.environ.get("NPUHAL_SHIM_SETUP"):
-        _set_up(setup)
+    shim_settings.strict()
+    if (set_up := shim_settings.setup()) is not None:
+        Runtime.started.register(shim_settings.SETUP, lambda opened: set_up(opened.hal.fake))
 
 
 def refuse(number: int, fault: errors.RuntimeFault) -> None:
@@ -237,16 +237,6 @@ def _function(kind: str, address: int) -> CallbackFunction | None:
     return CallbackFunction(kind, address) if address else None
 
 
-def _set_up(text: str) -> None:
-    """Call module:function with the machine when it is opened, as `NPUHAL_SHIM_SETUP` says."""
-    module, separator, function = text.partition(":")
-    if not separator:
-        raise ValueError(f"NPUHAL_SHIM_SETUP={text!r} is not of the form module:function")
-    sys.path += [*filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)), os.getcwd()]
-    called = getattr(importlib.import_module(module), function)
-    Runtime.started.register("NPUHAL_SHIM_SETUP", lambda opened: called(opened.hal.fake))
-
-
 def _finish() -> int:
     """The program ends: run what is to run at the interpreter's end; returns the status it must have, 0 for its own."""
     failed = 0
@@ -260,4 +250,4 @@ def _finish() -> int:
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
-    return failed if os.environ.get("NPUHAL_SHIM_STRICT", "0") not in ("", "0") else 0
+    return failed if shim_settings.strict() else 0

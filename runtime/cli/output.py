@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from itertools import zip_longest
 from typing import TYPE_CHECKING, TextIO
 
+from npuhal.words import shortened
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -74,9 +76,10 @@ class Output:
         self._complain("note: ", "bold", message, hint)
 
     def _complain(self, kind: str, colour: str, message: str, hint: str) -> None:
-        for head, text, style in ((kind, message, colour), ("cure: ", hint, "bold green")):
-            if not text:
+        for head, said, style in ((kind, message, colour), ("cure: ", hint, "bold green")):
+            if not said:
                 continue
+            text = shortened(said)
             if self.errors.isatty():
                 console = _console(self.errors)
                 console.print(head, style=style, end="")

@@ -134,3 +134,10 @@ def test_a_table_without_room_becomes_paragraphs(terminal: Output) -> None:
     assert "device 0" in lines[0]
     assert "  physical id   1" in lines
     assert sum("memory" in line for line in lines) == 2
+
+
+def test_a_word_too_long_to_be_read_is_cut_in_a_complaint(pipe: Output) -> None:
+    pipe.error(f"cannot open {'A' * 100_000!r}: no such file", "give a path")
+    assert complaint(pipe).startswith("error: cannot open 'AAA")
+    assert "AAA': no such file" in complaint(pipe)
+    assert len(complaint(pipe)) < 400

@@ -86,6 +86,13 @@ def is_shared(event: Event | None) -> bool:
     return event is not None and _bits(event.flags, _SHARED) != 0
 
 
+def is_in_model(event: Event | None) -> bool:
+    """Whether a stream of a model has recorded an event last: nobody knows when it will, unless the model runs."""
+    if event is None or event.in_graph is not None or event.latest is None:
+        return False
+    return event.latest.stream.bound is not None
+
+
 def is_in_graph(event: Event | None) -> bool:
     """Whether an event's newest record is part of a graph."""
     return event is not None and event.in_graph is not None

@@ -80,7 +80,9 @@ class Acl:
         self.init_calls = 0
         """Successful and repeated aclInit calls since the last aclFinalize: what aclFinalizeReference counts down."""
         self.config_path = ""
-        """The file of the first aclInit."""
+        """The file of the last aclInit."""
+        self.configuration = ""
+        """The text of the first aclInit with a file: later ones must have the same."""
         self._left = False
         self._begin()
         self.data_buffers = HandleTable()

@@ -15,6 +15,7 @@ from runtime.capi.aclrt import Acl, Out
 from runtime.capi.aclrt.entry import Entry, find
 from runtime.capi.aclrt.graph.branching import aclmdlRICondTaskParams
 from runtime.cli.sample import minimal_kernel
+from tests.tools.elf_writer import ALLOC, OBJECT, ElfWriter, u32
 
 SOCS = {"910B1": "ascend910b1", "910_9391": "ascend910_9391", "950": "ascend950pr_9599"}
 DEAD = 0x7FFF_0001_0003
@@ -25,6 +26,10 @@ _HOST_BYTES = 1 << 16
 _PERSISTENT = 4
 _RANDOM_BYTES = 104
 """aclrtRandomNumTaskInfo."""
+_VECTOR_KERNEL = 2
+"""Type of a kernel for vector cores, in the section that says so."""
+_CPU_KERNELS = (3, 2, 0, 0, 0)
+"""aclrtBinaryLoadOption: mode of kernels for the AICPU, a library that is sent to the device."""
 _IMAGE = bytes(minimal_kernel("add_custom", arguments=3))
 
 
@@ -291,6 +296,32 @@ def _binary(world: World) -> Any:
     )
 
 
+def _symbol(world: World) -> Any:
+    """Return the address of a host variable that stands for one of the device with 16 bytes."""
+    image = bytes(
+        ElfWriter().section(".data", b"\x05" * 32, flags=ALLOC).kernel("k", u32(1, _VECTOR_KERNEL), size=64)
+        .symbol("setting", type=OBJECT, section=2, value=0, size=16).build()
+    )  # fmt: skip
+    world._made["image of symbol"] = held = ctypes.create_string_buffer(image, len(image))
+    binary = world._output(
+        "aclrtBinaryLoadFromData", "binHandle", data=ctypes.addressof(held), length=len(image), options=0
+    )
+    made = world.pointers(0)
+    world._ok("rtRegisterVariable", binHandle=binary, hostVar=made, deviceVarName="setting", size=16)
+    return made
+
+
+def _cpu_binary(world: World) -> Any:
+    options = world.pointers(world.halves(*_CPU_KERNELS), 1)
+    return world._output("aclrtBinaryLoadFromData", "binHandle", data=world.chars("library"), length=7, options=options)
+
+
+def _cpu_function(world: World) -> Any:
+    return world._output(
+        "aclrtRegisterCpuFunc", "funcHandle", handle=world.thing("cpu binary"), funcName="f", kernelName="k"
+    )
+
+
 def _graph(world: World) -> Any:
     stream = world.fresh("stream")
     world._ok("aclmdlRICaptureBegin", stream=stream, mode=2)
@@ -373,7 +404,7 @@ def _described_list(world: World) -> Any:
 
 
 _MAKERS: dict[str, Callable[[World], Any]] = {
-    "other context": _other_context,
+    "other context": _other_context, "symbol": _symbol, "cpu binary": _cpu_binary, "cpu function": _cpu_function,
     "stream": _maker("aclrtCreateStream", "stream"),
     "persistent stream": _maker("aclrtCreateStreamWithConfig", "stream", priority=0, flag=_PERSISTENT),
     "event": _maker("aclrtCreateEventExWithFlag", "event", flag=9),

@@ -75,7 +75,14 @@ def _repair(acl: Acl, call: str, index: int) -> RepairDriver:
 @entry(reserved("rsv"), context())
 def aclrtDeviceL2CacheFlush(acl: Acl, rsv: Address) -> None:
     """Write back what the second-level cache of the thread's device holds."""
-    RepairDriver(acl.runtime.hal, acl.runtime.current_context().device.device_id).flush_l2()
+    call = "aclrtDeviceL2CacheFlush"
+    try:
+        RepairDriver(acl.runtime.hal, acl.runtime.current_context().device.device_id).flush_l2()
+    except errors.NotSupported as old:
+        raise errors.fault(
+            "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{call}: the driver cannot", ee="EE1015",
+            params=(call, "it has no flush of the second-level cache"), hint="update the driver",
+        ) from old
 
 
 # -- atomic operations ---------------------------------------------------------------------------------------------

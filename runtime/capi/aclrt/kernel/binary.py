@@ -128,6 +128,11 @@ def aclrtDestroyBinary(acl: Acl, binary: Handle) -> None:
 def aclrtBinaryLoad(acl: Acl, binary: Handle, binHandle: Out[Handle]) -> None:
     """Read a described image."""
     described = acl.runtime.handles.get(binary, _Description)
+    if not described.size:
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", "aclrtBinaryLoad: the description has the length 0", ee="EE1003",
+            params=("aclrtBinaryLoad", 0, "dataLen", "more than 0"), hint="describe the bytes of an image",
+        )
     binHandle.value = _load(acl, caller.read(described.address, described.size), LoadOptions()).handle
 
 
@@ -148,7 +153,10 @@ def aclrtBinaryGetFunction(acl: Acl, binHandle: Handle, kernelName: Text, funcHa
     funcHandle.value = binary.function(kernelName, _context(acl, call).device).handle
 
 
-@entry(null("binHandle", "funcHandle"), live("binHandle", Binary))
+@entry(
+    null("binHandle", "funcHandle"), live("binHandle", Binary),
+    refuse("is_for_cpu(binHandle_)", "binHandle", "a binary for AI cores", "EE1017"),
+)  # fmt: skip
 def aclrtBinaryGetFunctionByEntry(
     acl: Acl, binHandle: Handle, funcEntry: U64, funcHandle: Out[Handle]
 ) -> None:
@@ -207,6 +215,7 @@ def aclrtBinarySetExceptionCallback(acl: Acl, binHandle: Handle, callback: Callb
     null("funcHandle", "attrValue"), live("funcHandle", Function),
     refuse("not 1 <= attrType <= 3", "attrType", "[1, 3]", "EE1003"),
     feature("MODEL_ACL_GRAPH", "attrType == 2", message=""),
+    refuse("attrType == 2 and funcHandle_.for_cpu", "funcHandle", "a kernel for AI cores", "EE1017"),
 )  # fmt: skip
 def aclrtGetFunctionAttribute(acl: Acl, funcHandle: Handle, attrType: Enum, attrValue: Out[I64]) -> None:
     """Return the kernel type, the ratio of cores (cube in the upper 16 bits, vector in the lower), or the schedule."""

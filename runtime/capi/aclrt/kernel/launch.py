@@ -199,11 +199,11 @@ def _simt(acl: Acl, call: str, func: int, stream: int, cfg: int, dynamic: int) -
 
 
 def _core_kernel(acl: Acl, call: str, function: Function) -> Kernel:
-    """Return the kernel on the device of the thread's context; one for the AICPU is 207000 with EE1006."""
+    """Return the kernel on the device of the thread's context; one for the AICPU is 207000."""
     kernel = function.on(acl.runtime.current_context().device)
     if isinstance(kernel, CpuKernel):
         raise errors.fault(
-            "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{call}: {kernel.name} is a kernel for the AICPU", ee="EE1006",
-            params=(call, kernel.name, "it is a kernel for the AICPU"), hint="use aclrtLaunchKernelWithHostArgs",
+            "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{call}: {kernel.name} is a kernel for the AICPU",
+            hint="use aclrtLaunchKernelWithHostArgs",
         )
     return kernel

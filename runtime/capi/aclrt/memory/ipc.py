@@ -117,5 +117,7 @@ def aclrtMemP2PMap(acl: Acl, devPtr: Address, size: Size, dstDevId: I32, flags: 
     """Map memory for another device ahead of use; peer access must be enabled before."""
     call = "aclrtMemP2PMap"
     asked = size
+    if not 0 <= dstDevId < acl.runtime.device_count:
+        raise errors.fault("ACL_ERROR_RT_INVALID_DEVICEID", f"{call}: there is no device {dstDevId}")
     other = acl.runtime.visible.ids[acl.runtime.slot(dstDevId, call).index]
     device_of(acl).memory.map_for(devPtr, asked, other)

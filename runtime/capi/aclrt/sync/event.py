@@ -214,7 +214,13 @@ def aclrtQueryEventWaitStatus(acl: Acl, event: Handle, status: Out[Enum]) -> Non
     status.value = _COMPLETE if found.queries.waits_done() else _NOT_READY
 
 
-@entry(null("event"), live("event", Event), _NO_STATE)
+_NOT_IN_MODEL = refuse(
+    "is_in_model(event_)", "event", "an event that a stream of no model has recorded", "EE1016", code=107000,
+    rule="a stream of a model has recorded event",
+)
+
+
+@entry(null("event"), live("event", Event), _NO_STATE, _NOT_IN_MODEL)
 def aclrtSynchronizeEvent(acl: Acl, event: Handle) -> None:
     """Wait for the newest record; needs no context."""
     _event(acl, "aclrtSynchronizeEvent", event).synchronize()
@@ -222,7 +228,7 @@ def aclrtSynchronizeEvent(acl: Acl, event: Handle) -> None:
 
 @entry(
     refuse("timeout < -1", "timeout", "at least -1", code=107000), null("event"), live("event", Event),
-    zero("timeout", message="EE1003"), _NO_STATE,
+    zero("timeout", message="EE1003"), _NO_STATE, _NOT_IN_MODEL,
 )  # fmt: skip
 def aclrtSynchronizeEventWithTimeout(acl: Acl, event: Handle, timeout: I32) -> None:
     """Wait at most so many milliseconds, -1 for ever."""

@@ -59,9 +59,8 @@ def run_end(acl: Acl) -> None:
 
 
 def _check(result: Any) -> None:
-    """Raise a function's result that is not 0 as the call's code; a number that is no code is 500000."""
+    """Raise a function's result that is not 0 as the call's code, whatever number it is."""
     if result:
-        try:
-            raise errors.fault(int(result), f"a registered function has returned {result}")
-        except ValueError:
-            raise errors.fault("ACL_ERROR_INTERNAL_ERROR", f"a registered function has returned {result}") from None
+        failed = errors.fault("ACL_ERROR_INTERNAL_ERROR", f"a registered function has returned {result}")
+        failed.code = int(result)
+        raise failed

@@ -33,12 +33,20 @@ def aclInit(acl: Acl, configPath: Text | None) -> None:
             _LOG.warning("aclInit with %s is ignored: this process was initialised with %s", shown(configPath), first)
         raise errors.fault("ACL_ERROR_REPEAT_INITIALIZE")
     settings = configuration.read(Path(configPath)) if configPath else {}
+    text = read_text(configPath) if configPath else None
+    if acl.configuration and text != acl.configuration:
+        raise errors.fault(
+            "ACL_ERROR_INVALID_PARAM", f"aclInit: {shown(configPath)} says something else than {acl.config_path}, with "
+            "which this process was initialised first", ee="EH0004",
+            params=(configPath or "NULL", f"it differs from {acl.config_path}"), hint="keep one configuration",
+        )
     configuration.check_messages(settings)
     if not acl.runtime.machine.device_count:
         raise errors.fault("ACL_ERROR_INTERNAL_ERROR", "aclInit: this machine has no devices")
     configuration.apply(acl, settings)
-    hooks.run_init(acl, read_text(configPath) if configPath else None)
+    hooks.run_init(acl, text)
     acl.initialised, acl.config_path = True, configPath or ""
+    acl.configuration = acl.configuration or text or ""
     acl.init_calls = 1
 
 

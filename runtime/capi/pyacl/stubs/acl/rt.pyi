@@ -1016,13 +1016,14 @@ def synchronize_event(event: int, /) -> int:
     """aclrtSynchronizeEvent.
 
     Refuses: event is NULL (100000 EH0008); event is dead, foreign or of another kind (107017 EE1017); event is
-    external (0x20) (207000).
+    external (0x20) (207000); a stream of a model has recorded event (107000 EE1016).
     """
 def synchronize_event_with_timeout(event: int, timeout_ms: int, /) -> int:
     """aclrtSynchronizeEventWithTimeout; timeout_ms in milliseconds.
 
     Refuses: timeout < -1 (107000 EH0007); event is NULL (100000 EH0008); event is dead, foreign or of another kind
-    (107017 EE1017); timeout is 0 (107000 EE1003); event is external (0x20) (207000).
+    (107017 EE1017); timeout is 0 (107000 EE1003); event is external (0x20) (207000); a stream of a model has
+    recorded event (107000 EE1016).
     """
 def synchronize_stream(stream: int, /) -> int:
     """aclrtSynchronizeStream.

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.contract.conftest import TIERS
+from tests.contract.recorded import machines
 from tests.tools.behaviour.__main__ import scenarios
 from tests.tools.behaviour.replay import replay
 from tests.tools.corpus import corpus
 
-CHIPS = ("910B1", "910_9391", "950")
 GROUPS = ("init", "device", "context", "misc")
 
 _DEAD = "a dead handle never stands for anything else: 107017"
@@ -24,8 +23,7 @@ EXCEPTIONS = {
 """Scenario and step -> why the answer is another one on purpose; each is a row of docs/differences.md."""
 
 
-@pytest.mark.parametrize("tier", TIERS)
-@pytest.mark.parametrize("chip", CHIPS)
+@machines
 @pytest.mark.parametrize("group", GROUPS)
 def test_recorded_answers(group: str, chip: str, tier: str) -> None:
     differences: list[str] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.contract.recorded import machines
 from tests.tools.behaviour.__main__ import scenarios
 from tests.tools.behaviour.replay import replay
 from tests.tools.corpus import corpus
@@ -12,8 +13,7 @@ RACES = {("950", "event/create_ex_flag_9", 10)}
 """Steps whose recorded answer depends on how far the vendor's recycle thread had come (docs/differences.md)."""
 
 
-@pytest.mark.parametrize("tier", ["fake", "fake-abi"])
-@pytest.mark.parametrize("chip", ["910B1", "910_9391", "950"])
+@machines
 @pytest.mark.parametrize("group", ["event", "notify", "callback"])
 def test_group(group: str, chip: str, tier: str) -> None:
     different, compared = [], 0

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.contract.recorded import machines
 from tests.tools.behaviour.__main__ import scenarios
 from tests.tools.behaviour.replay import replay
 from tests.tools.corpus import corpus
 
 
-@pytest.mark.parametrize("tier", ["fake", "fake-abi"])
-@pytest.mark.parametrize("chip", ["910B1", "910_9391", "950"])
+@machines
 def test_recorded_answers(tier: str, chip: str) -> None:
     differences: list[str] = []
     compared = 0

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
-from tests.contract.conftest import TIERS
+from tests.contract.recorded import machines
 from tests.tools.behaviour.__main__ import scenarios
 from tests.tools.behaviour.replay import replay
 from tests.tools.corpus import corpus
 
-CHIPS = ("910B1", "910_9391", "950")
 _FAULTS = "the fake device notices what the recorded one let pass (docs/differences.md, memory)"
 _COPIES = "the recorded device did not execute PCIe copies of STARS v1; ours does"
 EXCEPTIONS = {
@@ -28,8 +25,7 @@ EXCEPTIONS = {
 """Scenario and step -> why the answer is another one on purpose."""
 
 
-@pytest.mark.parametrize("tier", TIERS)
-@pytest.mark.parametrize("chip", CHIPS)
+@machines
 def test_recorded_answers(chip: str, tier: str) -> None:
     differences: list[str] = []
     compared = 0

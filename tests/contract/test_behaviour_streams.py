@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from tests.contract.recorded import machines
 from tests.tools.behaviour.__main__ import scenarios
 from tests.tools.behaviour.replay import replay
 from tests.tools.corpus import corpus
 
-CHIPS = ("910B1", "910_9391", "950")
 
-
-@pytest.mark.parametrize("tier", ["fake", "fake-abi"])
-@pytest.mark.parametrize("chip", CHIPS)
+@machines
 @pytest.mark.parametrize(("group", "only"), [("stream", ""), ("kernel", "kernel/err")])
 def test_recorded_answers(tier: str, chip: str, group: str, only: str) -> None:
     differences: list[str] = []

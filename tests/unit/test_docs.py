@@ -8,6 +8,7 @@ lines below it must be its output. `...` stands for anything, as in doctest. Blo
 
 from __future__ import annotations
 
+import contextlib
 import doctest
 import importlib
 import inspect
@@ -289,7 +290,10 @@ def check_command_line(line: str) -> None:
     module = importlib.import_module(command.module)
     parser = Parser(f"npuhal {name}")
     module.configure(parser)
-    if words:  # a mere name stands for the command as such
+    if len(words) == 1 and words[0].isalpha():  # the name of a command of this command, or its only argument
+        with contextlib.suppress(SystemExit):
+            parser.parse_args([*words, "--help"])
+    elif words:  # a mere name stands for the command as such
         parser.parse_args(words)
 
 

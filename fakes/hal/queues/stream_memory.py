@@ -183,7 +183,7 @@ class StreamMemoryCalls(Chapter):
     # -- commands of the host to a callback queue ---------------------------------------------------------------------
 
     def _lend_command(self, device: Device, in_: Any, out: Any) -> int:
-        if in_.sqId not in device.host_calls.groups.values() or not in_.cmdCount:
+        if in_.sqId not in device.host_calls.groups or not in_.cmdCount:
             return c.DRV_ERROR_INVALID_VALUE
         area = self._commands.get((device.index, in_.sqId))
         if area is None:

@@ -143,21 +143,23 @@ def test_an_operation_that_no_scheduler_knows(rig: Rig) -> None:
 # -- blocking callbacks ------------------------------------------------------------------------------------------------
 
 
-def command_area(rig: Rig, group: int) -> tuple[int, int]:
-    wanted, got = s.halSqMemGetInput(type=c.DRV_CALLBACK_TYPE, sqId=group, cmdCount=1), s.halSqMemGetOutput()
+def command_area(rig: Rig, queue: int) -> tuple[int, int]:
+    wanted, got = s.halSqMemGetInput(type=c.DRV_CALLBACK_TYPE, sqId=queue, cmdCount=1), s.halSqMemGetOutput()
     return int(rig.hal.halSqMemGet(0, ctypes.byref(wanted), ctypes.byref(got))), got.cmdPtr or 0
 
 
 def test_a_command_lets_a_stream_go_on_behind_a_blocking_callback(rig: Rig) -> None:
     in_ = s.halSqCqInputInfo(type=c.DRV_CALLBACK_TYPE, cqeSize=32, sqeSize=64, sqeDepth=8, cqeDepth=1024, grpId=3)
-    assert rig.hal.halSqCqAllocate(0, ctypes.byref(in_), ctypes.byref(s.halSqCqOutputInfo())) == 0
+    made = s.halSqCqOutputInfo()
+    assert rig.hal.halSqCqAllocate(0, ctypes.byref(in_), ctypes.byref(made)) == 0
     stream, event = rig.stream(), rig.take_event()
     assert stream.send(rig.wait(stream, event)) == 0
     assert stream.head == 0
     assert command_area(rig, 99)[0] == c.DRV_ERROR_INVALID_VALUE
-    code, area = command_area(rig, 3)
+    assert command_area(rig, 3)[0] == c.DRV_ERROR_INVALID_VALUE  # the group, and no queue
+    code, area = command_area(rig, made.sqId)
     assert code == 0
-    message = s.halSqMsgInfo(type=c.DRV_CALLBACK_TYPE, sqId=3, cmdCount=1)
+    message = s.halSqMsgInfo(type=c.DRV_CALLBACK_TYPE, sqId=made.sqId, cmdCount=1)
     ctypes.memmove(area, struct.pack("<IB3xHHH", 1, 14, stream.stream_id, event, 1).ljust(SQE, b"\0"), SQE)
     assert rig.hal.halSqMsgSend(0, ctypes.byref(message)) == c.DRV_ERROR_NOT_SUPPORT
     ctypes.memmove(area, struct.pack("<IB3xHHH", 1, 15, stream.stream_id, event, 1).ljust(SQE, b"\0"), SQE)

@@ -23,11 +23,11 @@ MOST = 6
 
 
 def check_supported(chip: Chip, call: str, message: str) -> None:
-    """Raise NotSupported 207000 with a message (EE1001, EE1005) where the chip has no such ids."""
+    """Raise NotSupported 207000 with a message (EE1005, or "") where the chip has no such ids."""
     if not chip.has("TASK_ASYNC_CMO"):
         raise errors.fault(
             "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{call}: {chip.soc} has no barriers for cache operations",
-            ee=message, params=(call,),
+            ee=message, params=(call,) if message else (),
             hint="queue the operation with aclrtCmoAsync; later work of the stream waits for it",
         )
 

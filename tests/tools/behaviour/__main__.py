@@ -18,7 +18,7 @@ def scenarios(paths: list[Path], only: str) -> Iterator[dict[str, Any]]:
     for path in paths:
         for file in sorted(path.glob("*.jsonl")) if path.is_dir() else [path]:
             for line in file.read_text().splitlines():
-                scenario = json.loads(line)
+                scenario = {**json.loads(line), "file": str(file.resolve())}
                 if only in scenario["id"]:
                     yield scenario
 

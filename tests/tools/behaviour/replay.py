@@ -21,7 +21,7 @@ from runtime.core.sync import synchronize
 from tests.tools.behaviour.hal_log import HalLog
 from tests.tools.behaviour.machine import Unsupported, control, opened, url_of
 from tests.tools.behaviour.values import Skipped, Values, read_back
-from tests.tools.corpus import ROOT
+from tests.tools.corpus import beside
 
 _MOST_TASKS = 5_000
 """Tasks that a card executes between two calls at most: a model that jumps to its label 0 goes round for ever."""
@@ -102,7 +102,8 @@ class Replay:
         self.scenario, self.result = scenario, Result()
         self.environment = scenario["setup"].get("env", {})
         self.acl = Acl(url_of(scenario, tier), partial(opened, scenario))
-        self.values = Values(self._callback)
+        self._corpus = partial(beside, Path(scenario.get("file", "")))
+        self.values = Values(self._callback, self._corpus)
         self.workers: dict[str, _Worker] = {}
         self.callbacks: list[Any] = []
         self.functions: dict[str, Any] = {}
@@ -303,7 +304,7 @@ class Replay:
             path.write_bytes(bytes.fromhex(step["hex"]) if "hex" in step else step["text"].encode())
             values.bound[step["name"]] = str(path)
         elif kind == "elf":
-            data = (ROOT / "elfs" / step["file"]).read_bytes()
+            data = self._corpus(f"elfs/{step['file']}").read_bytes()
             values.bound[step["name"]] = values.address(data)
             values.bound[step["name"] + "_len"] = len(data)
         elif kind == "write":

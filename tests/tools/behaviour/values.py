@@ -7,11 +7,11 @@ import mmap
 import re
 import struct
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from runtime.capi.aclrt import Out
 from runtime.capi.aclrt.entry import UNTOUCHED
-from tests.tools.corpus import ROOT
 
 _INTEGERS = {"u8": "B", "i8": "b", "u16": "H", "i16": "h", "u32": "I", "i32": "i", "u64": "Q", "i64": "q", "f32": "f",
              "f64": "d", "ptr": "Q", "size": "Q", "bool": "?"}
@@ -50,11 +50,11 @@ def read_back(address: int, value: dict[str, Any]) -> Any:
 class Values:
     """Names bound so far, and the temporary memory that calls point to."""
 
-    def __init__(self, callback: Callable[[str], Any]) -> None:
+    def __init__(self, callback: Callable[[str], Any], corpus: Callable[[str], Path]) -> None:
         self.bound: dict[str, Any] = {}
         self.buffers: dict[str, Any] = {}
         self._keep: list[Any] = []
-        self._callback = callback
+        self._callback, self._corpus = callback, corpus
 
     def address(self, data: bytes | bytearray) -> int:
         """Put bytes into memory that stays until the scenario ends; return the address."""
@@ -102,7 +102,7 @@ class Values:
     def _made(self, value: dict[str, Any]) -> Any:
         if "str" in value:
             text: str = value["str"]
-            return str(ROOT / text.removeprefix(_CORPUS)) if text.startswith(_CORPUS) else text
+            return str(self._corpus(text.removeprefix(_CORPUS))) if text.startswith(_CORPUS) else text
         if "cb" in value:
             return self._callback(value["cb"])
         if "hex" in value:

@@ -10,11 +10,12 @@ import select
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.tools.differential.calls import anything
+from tests.tools.differential.calls import anything, drawable
+from tests.tools.differential.named import is_named
 from tests.tools.differential.programs import BEGINNING, END, Step, generate
 
 Seen = list[Any]
@@ -28,35 +29,43 @@ class Side:
     def __init__(self, url: str, library: str | None) -> None:
         self._command = [sys.executable, "-m", "tests.tools.differential.worker", *([library] if library else [])]
         self._environment = {**os.environ, "NPUHAL_URL": url, "PYTHONPATH": os.getcwd()}
-        self._folder = tempfile.TemporaryDirectory()  # for what programs write to files
+        self._folder: tempfile.TemporaryDirectory[str] | None = None  # for what programs write to files
         self._process: subprocess.Popen[bytes] | None = None
         self._lines = Lines(None)
 
     def run(self, program: Sequence[Step]) -> Seen:
         """Return what is seen of a program's steps; the last is text where the process did not survive it."""
-        if self._process is None:
-            self._process = subprocess.Popen(
-                self._command, env=self._environment, cwd=self._folder.name, stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            )  # fmt: skip
-            self._lines = Lines(self._process.stdout)
-        assert self._process.stdin is not None
+        process = self._started()
         steps = [[step.function, step.arguments, step.thread] for step in (*BEGINNING, *program, *END)]
-        try:
-            self._process.stdin.write(json.dumps(steps).encode() + b"\n")
-            self._process.stdin.flush()
-        except BrokenPipeError:
-            pass
+        with contextlib.suppress(BrokenPipeError):
+            _send(process, steps)
         seen: Seen = []
         for _ in range(len(steps) + 1):
             if (answer := self._lines.next(_LONGEST_S)) is None:
-                self._process.kill()
+                process.kill()
                 self._ended()
                 return [*seen[len(BEGINNING):], f"no answer in {_LONGEST_S} s"]
             if not answer:
                 return [*seen[len(BEGINNING):], f"the process ended with {self._ended()}"]
             seen.append(json.loads(answer))
         return [*seen[len(BEGINNING) : len(BEGINNING) + len(program)], seen[-1]]
+
+    def has(self, functions: Iterable[str]) -> list[str]:
+        """Return which of these functions there are."""
+        _send(self._started(), {"has": list(functions)})
+        found: list[str] = json.loads(self._lines.next(_LONGEST_S) or b"[]")
+        return found
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        """Return the process, which is started where there is none."""
+        if self._process is None:
+            self._folder = tempfile.TemporaryDirectory()
+            self._process = subprocess.Popen(
+                self._command, env=self._environment, cwd=self._folder.name, stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            )  # fmt: skip
+            self._lines = Lines(self._process.stdout)
+        return self._process
 
     def close(self) -> None:
         """End the process."""
@@ -76,6 +85,15 @@ class Side:
         except subprocess.TimeoutExpired:
             process.kill()
             return process.wait()
+        finally:
+            if self._folder is not None:
+                self._folder.cleanup()
+
+
+def _send(process: subprocess.Popen[bytes], asked: Any) -> None:
+    assert process.stdin is not None
+    process.stdin.write(json.dumps(asked).encode() + b"\n")
+    process.stdin.flush()
 
 
 class Lines:
@@ -96,17 +114,24 @@ class Lines:
         return line
 
 
-def difference(one: Seen, two: Seen, *, survives: bool = True) -> tuple[int, Any, Any] | None:
+def difference(
+    one: Seen, two: Seen, *, survives: bool = True, program: Sequence[Step] = ()
+) -> tuple[int, Any, Any] | None:
     """Return the first step in which two runs differ, with what each has seen; None where they are equal.
 
     A function that one of them does not have (None) differs in nothing. Unless `survives`, neither does the rest of a
-    program that the second one has not survived.
+    program that the second one has not survived. What follows a difference that is named is not compared.
+
+    Args:
+        program: its steps, to tell differences that docs/differences.md names.
     """
     for at, (a, b) in enumerate(zip(one, two, strict=False)):
         if a == b or a is None or b is None or (isinstance(b, str) and not survives):
             continue
         if not isinstance(a, str) and not isinstance(b, str) and a[:2] == b[:2] and None in (a[2], b[2]):
             continue  # one of them does not tell its messages
+        if at < len(program) and not isinstance(a, str) and not isinstance(b, str) and is_named(program[at], a, b):
+            return None
         return at, a, b
     return None
 
@@ -126,7 +151,7 @@ def minimised(program: list[Step], one: Side, two: Side, *, survives: bool = Tru
     while at:
         at -= 1
         shorter = program[:at] + program[at + 1 :]
-        if difference(*both(shorter, one, two), survives=survives) is not None:
+        if difference(*both(shorter, one, two), survives=survives, program=shorter) is not None:
             program = shorter
     return program
 
@@ -148,14 +173,16 @@ def compare(
     ours, theirs = Side(url, None), Side(url, library)
     matched, texts, survives = 0, [], functions is None
     try:
+        if functions is not None:  # what only one of them has leads to different states
+            functions = theirs.has(functions or drawable())
         for number in range(programs):
             named = f"{seed}/{number}"
             program = generate(named, length) if functions is None else anything(named, length, functions)
-            if difference(*both(program, ours, theirs), survives=survives) is None:
+            if difference(*both(program, ours, theirs), survives=survives, program=program) is None:
                 matched += 1
                 continue
             program = minimised(program, ours, theirs, survives=survives)
-            found = difference(*both(program, ours, theirs), survives=survives)
+            found = difference(*both(program, ours, theirs), survives=survives, program=program)
             steps = "".join(f"  {step}\n" for step in program)
             texts.append(f"program {number}:\n{steps}  {_told(program, found)}")
     finally:
@@ -179,7 +206,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.tools.differential", description=__doc__)
     parser.add_argument("--library", help="a libascendcl.so; without it ours, through C")
     parser.add_argument("--chip", default="ascend910b3", help="SoC of the machine (default ascend910b3)")
-    parser.add_argument("--url", help="machine, instead of fake://CHIP?devices=2")
+    parser.add_argument("--url", help="machine, instead of fake://CHIP?devices=2&kernels=noop")
     parser.add_argument("--programs", type=int, default=100)
     parser.add_argument("--length", type=int, default=40, help="steps of a program")
     parser.add_argument("--seed", type=int, default=0)
@@ -188,7 +215,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from runtime.capi.shim import build
 
     library = str(Path(given.library).resolve()) if given.library else str(build.provide())
-    url = given.url or f"fake://{given.chip}?devices=2"
+    url = given.url or f"fake://{given.chip}?devices=2&kernels=noop"
     matched, texts = compare(url, library, given.programs, given.seed, given.length, given.every)
     for text in texts:
         print(text)

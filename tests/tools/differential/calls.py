@@ -5,12 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, reduce
 from typing import Any
 
 from runtime.capi.aclrt.entry import find
 from runtime.capi.shim import declarations as c
+from tests.tools.differential.named import LEFT_OUT
 from tests.tools.differential.programs import Argument, Step
+from tests.tools.elf_writer import ElfWriter, u32
 
 _LEFT_OUT = ("aclAppLog", "aclFinalize", "aclFinalizeReference", "aclInit", "aclrtProcessReport", "aclGetRecentErrMsg",
              "aclrtSetDeviceSatMode", "aclrtSetExceptionInfoCallback", "aclrtSnapShotProcessLock",
@@ -23,6 +25,7 @@ _WITHOUT_VALUE = {
     "aclrtCntNotifyGetId": ("notifyId",), "aclrtGetThreadLastTaskId": ("taskId",), "aclrtMemExportToShareableHandle":
     ("shareableHandle",), "aclrtDeviceGetBareTgid": ("pid",), "aclrtGetHardwareSyncAddr": ("addr",),
     "aclmdlRITaskGetSeqId": ("id",), "aclrtGetHostAicpuFd": ("fd",), "aclrtEventElapsedTimeV2": ("ms",),
+    "aclmdlRIGetId": ("modelRIId",), "aclrtGetDevicesTopo": ("value",), "aclrtQueryDeviceStatus": ("deviceStatus",),
     "aclrtGetDeviceInfo": ("value",), "aclrtGetUtilizationRate": ("utilizationInfo",),
 }  # fmt: skip
 """Outputs that are numbers of the library's own: ids, times, amounts."""
@@ -56,6 +59,8 @@ _USUAL: dict[str, tuple[int, ...]] = {
 }  # fmt: skip
 """Numbers that parameters take as a rule, right and nearly right."""
 _WRONG = (0, 1, -1, 3, 99, 0x7FFFFFFF, 0xFFFFFFFF, 1 << 40)
+_FUNC_TYPE, _VECTOR = 1, 2
+"""A kernel's type in its meta data (elf_format: F_TYPE_KTYPE), and that of vector cores."""
 _PLAIN = ("int8_t", "uint8_t", "int16_t", "uint16_t", "int32_t", "uint32_t", "int64_t", "uint64_t", "size_t", "float",
           "bool")  # fmt: skip
 
@@ -67,9 +72,14 @@ def _rows() -> dict[str, c.CFunction]:
     for row in c.functions():
         entry = find(row.name)
         by_value = any(each.type in c.structs() for each in row.parameters)
-        if entry is not None and not (by_value or row.formats or row.name in _LEFT_OUT):
+        if entry is not None and not (by_value or row.formats or row.name in (*_LEFT_OUT, *LEFT_OUT)):
             found[row.name] = row
     return found
+
+
+def drawable() -> tuple[str, ...]:
+    """Return the functions that programs can call."""
+    return tuple(_rows())
 
 
 @dataclass(slots=True)
@@ -223,6 +233,49 @@ def _model(draw: Draw) -> None:
         draw.add("aclmdlRIBuildEnd", modelRI={"var": model["out"]}, reserve=None)
 
 
+def _kernel(draw: Draw) -> None:
+    """Load a kernel for vector cores, and launch it."""
+    image = ElfWriter().kernel("add", u32(_FUNC_TYPE, _VECTOR), size=256).build()
+    draw.count += 1
+    data = {"data": f"e{draw.count}", "size": len(image), "fill": 0, "hex": image.hex()}
+    binary, function = draw.made("binary"), draw.made("function")
+    draw.add("aclrtBinaryLoadFromData", data=data, length=len(image), options=None, binHandle=binary)
+    draw.add("aclrtBinaryGetFunction", binHandle={"var": binary["out"]}, kernelName="add", funcHandle=function)
+    for _ in range(draw.random.randrange(3)):
+        draw.call(draw.random.choice((
+            "aclrtLaunchKernel", "aclrtLaunchKernelV2", "aclrtLaunchKernelWithHostArgs", "aclrtGetFunctionAttribute",
+            "aclrtKernelArgsInit", "aclrtBinaryUnLoad",
+        )))  # fmt: skip
+
+
+def _mapped(draw: Draw) -> None:
+    """Reserve addresses, and map memory there."""
+    virtual, physical = draw.made("memory"), draw.made("physical")
+    fields = {"memAttr": draw.random.choice((0, 1, 2)), "location.type": 1}
+    given = {"struct": "aclrtPhysicalMemProp", "fields": fields, "name": f"{virtual['out']}p"}
+    draw.add("aclrtReserveMemAddress", virPtr=virtual, size=1 << 21, alignment=0, expectPtr=None, flags=1)
+    draw.add("aclrtMallocPhysical", handle=physical, size=1 << 21, prop=given, flags=0)
+    draw.add("aclrtMapMem", virPtr={"var": virtual["out"]}, size=1 << 21, offset=0,
+             handle={"var": physical["out"]}, flags=0)  # fmt: skip
+
+
+def _group(draw: Draw) -> None:
+    """Record a group of tasks in a capture."""
+    stream = draw.one("stream", 0.05)
+    draw.add("aclmdlRICaptureBegin", stream=stream, mode=2)
+    draw.add("aclmdlRICaptureTaskGrpBegin", stream=stream)
+    draw.add("aclrtMemsetAsync", devPtr=draw.one("memory", 0), maxCount=64, value=1, count=64, stream=stream)
+    draw.add("aclmdlRICaptureTaskGrpEnd", stream=stream, handle=draw.made("group"))
+    _any(draw)
+    draw.add("aclmdlRICaptureEnd", stream=stream, modelRI=draw.made("model"))
+
+
+def _device(draw: Draw) -> None:
+    """Go to a device, or give one up."""
+    draw.add(draw.random.choice(("aclrtSetDevice", "aclrtSetDevice", "aclrtResetDevice", "aclrtResetDeviceForce")),
+             deviceId=draw.random.choice((0, 1)))  # fmt: skip
+
+
 def _context(draw: Draw) -> None:
     draw.add("aclrtCreateContext", context=draw.made("context"), deviceId=draw.random.choice((0, 0, 1)))
 
@@ -231,12 +284,17 @@ def _any(draw: Draw) -> None:
     draw.call(draw.random.choice(draw.functions))
 
 
+_ACTIONS = (_any, _capture, _model, _context, _kernel, _mapped, _group, _device)
+_WEIGHTS = (40, 2, 2, 1, 2, 1, 1, 1)
+"""What programs do, and how often."""
+
+
 def anything(seed: str, length: int, only: Iterable[str] = ()) -> list[Step]:
     """Return a program of calls of any function, or of those named; the same one for the same seed."""
     draw = Draw(random.Random(seed), tuple(name for name in only if name in _rows()) or tuple(_rows()))
     _setting(draw)
     while len(draw.steps) < length:
-        draw.random.choices((_any, _capture, _model, _context), (40, 2, 2, 1))[0](draw)
+        draw.random.choices(_ACTIONS, _WEIGHTS)[0](draw)
     return draw.steps
 
 
@@ -244,5 +302,6 @@ def value_of(kind: str, fields: dict[str, Any]) -> Any:
     """Return a struct of the C API with fields set."""
     made = c.ctype(kind)()
     for name, value in fields.items():
-        setattr(made, name, value)
+        *outer, last = name.split(".")
+        setattr(reduce(getattr, outer, made), last, value)
     return made

@@ -10,8 +10,9 @@ from typing import Any
 Argument = Any
 """A number, text or None; {"var": name}: what an output gave; {"out": name}: an output, compared where "compare" says
 so, and with "handle" only whether it is NULL; {"data": name, "size": bytes, "fill": byte}: a buffer of the host, made
-with its first mention and compared; {"words": [...], "name": name}: the address of 64-bit words; {"struct": type,
-"fields": {...}, "name": name}: that of a struct; {"callback": true}: a function that does nothing."""
+with its first mention and compared, or with all its bytes in "hex"; {"words": [...], "name": name}: the address of
+64-bit words; {"struct": type, "fields": {...}, "name": name}: that of a struct; {"callback": true}: a function that
+does nothing."""
 
 SIZE = 256
 """Bytes of each buffer."""

@@ -226,7 +226,8 @@ def _prepare(arguments: dict[str, Any], values: Values, buffers: dict[str, Any],
         if name is None or name in values:
             continue
         if "data" in value:
-            data = buffers[name] = ctypes.create_string_buffer(bytes([value["fill"]]) * value["size"])
+            given = bytes.fromhex(value["hex"]) if "hex" in value else bytes([value["fill"]]) * value["size"]
+            data = buffers[name] = ctypes.create_string_buffer(given)
         elif "words" in value:
             words = [int(_plain(each, values) or 0) & (1 << 64) - 1 for each in value["words"]]
             data = ctypes.create_string_buffer(struct.pack(f"<{len(words)}Q", *words), 256)
@@ -237,7 +238,10 @@ def _prepare(arguments: dict[str, Any], values: Values, buffers: dict[str, Any],
 
 
 def main() -> None:
-    """Answer each line until there is none: a line for each step, and one for the buffers at the end."""
+    """Answer each line until there is none: a line for each step, and one for the buffers at the end.
+
+    {"has": names} asks which functions there are.
+    """
     backend: Backend = LibraryBackend(sys.argv[1]) if len(sys.argv) > 1 else PythonBackend()
     answers = sys.stdout
     sys.stdout = sys.stderr
@@ -247,7 +251,11 @@ def main() -> None:
         answers.flush()
 
     for line in sys.stdin:
-        run(backend, json.loads(line), tell)
+        asked = json.loads(line)
+        if isinstance(asked, dict):
+            tell([name for name in asked["has"] if backend.has(name)])
+        else:
+            run(backend, asked, tell)
 
 
 if __name__ == "__main__":

@@ -114,7 +114,7 @@ def aclrtCmoAsyncWithDesc(acl: Acl, cmoDesc: Address, cmoType: Enum, stream: Han
 def aclrtCmoAsyncWithBarrier(acl: Acl, src: Address, size: Size, cmoType: Enum, barrierId: U32, stream: Handle) -> None:
     """Queue a cache operation in a stream of a model; an invalidation has an id that others wait by. 310B only."""
     call = "aclrtCmoAsyncWithBarrier"
-    barrier.check_supported(acl.runtime.machine.chip, call, "EE1001")
+    barrier.check_supported(acl.runtime.machine.chip, call, "")
     target = own_stream_of(acl, call, stream)
     barrier.queue_operation(target, src, size, cmoType, barrierId, call)
 

@@ -67,8 +67,13 @@ def _create(acl: Acl, call: str, out: Out[int], flag: int) -> None:
     out.value = kept(acl, Model(acl.runtime.current_context()))
 
 
+_SOME_STREAM = context("not stream", code="ACL_ERROR_RT_PARAM_INVALID")
+"""NULL is the default stream of the thread's context: without one there is no stream."""
+
+
 @entry(
     null("modelRI"), one_of("flag", 0, 0x7FFFFFFF, message="EE1003"), live("modelRI", Model), live("stream", Stream),
+    _SOME_STREAM,
     refuse("stream and not has_flag(stream_, PERSISTENT)", "stream", "a stream made with PERSISTENT", "EE1017"),
     unbound("stream", "EE1007"), refuse("is_graph(modelRI_)", "modelRI", "a model built by hand", "EE1016"),
     uncaptured("stream"),
@@ -111,7 +116,7 @@ def _bind(
 
 
 @entry(
-    null("modelRI"), live("modelRI", Model), live("stream", Stream),
+    null("modelRI"), live("modelRI", Model), live("stream", Stream), _SOME_STREAM,
     refuse("is_graph(modelRI_)", "modelRI", "a model built by hand", "EE1016"), uncaptured("stream"), own("stream"),
     own_model("modelRI"), waits_for_snapshot=True,
 )  # fmt: skip
@@ -127,7 +132,7 @@ def rtModelUnbindStream(acl: Acl, mdl: Handle, stm: Handle) -> None:
 
 
 @entry(
-    null("modelRI"), live("modelRI", Model), live("stream", Stream),
+    null("modelRI"), live("modelRI", Model), live("stream", Stream), _SOME_STREAM,
     refuse("is_graph(modelRI_)", "modelRI", "a model built by hand", "EE1016"), uncaptured("stream"), own("stream"),
     own_model("modelRI"),
     refuse("not ends_model(modelRI_, stream_)", "stream", "a stream of this model", "EE1017", code=507000),

@@ -45,7 +45,7 @@ def aclrtCacheLastTaskOpInfo(acl: Acl, infoPtr: Address, infoSize: Size) -> None
         raise errors.fault(
             "ACL_ERROR_RT_PARAM_INVALID", ee="EE1003", params=(call, size, "infoSize", f"(0, {_MOST_OPERATOR_BYTES}]"),
         )
-    model, node = _last(acl, call)
+    model, node = _last(acl, call, "EE1010")
     if not isinstance(model, Graph):
         raise _nothing_captured(call)
     model.operators[node] = ctypes.create_string_buffer(caller.read(infoPtr, size), size)
@@ -55,17 +55,28 @@ def aclrtCacheLastTaskOpInfo(acl: Acl, infoPtr: Address, infoSize: Size) -> None
 def aclrtCacheLastTaskExtendInfo(acl: Acl, extendInfoPtr: Address, infoSize: Size) -> None:
     """Attach a text to the last captured task, which the debug output shows; at most 4096 bytes of it are kept."""
     call = "aclrtCacheLastTaskExtendInfo"
+    if acl.last.stream and not acl.last.model:
+        raise errors.fault(
+            "RT_ERROR_MODEL_NULL", f"{call}: the last task of this thread is in no graph", ee="EE1004",
+            params=(call, "model"), hint="call it right behind the launch, while the stream is captured",
+        )
     model, node = _last(acl, call)
     text = caller.read(extendInfoPtr, min(infoSize, _MOST_TEXT_BYTES))
     model.texts[node] = text.decode("utf-8", "replace")
 
 
-def _last(acl: Acl, call: str) -> tuple[Model, Node]:
-    """Return the model that keeps the thread's last task, and its node."""
+def _last(acl: Acl, call: str, message: str = "") -> tuple[Model, Node]:
+    """Return the model that keeps the thread's last task, and its node; one of another context is 107003."""
     try:
         model = acl.runtime.handles.get(acl.last.model, Model)
     except errors.RuntimeFault:
         raise _nothing_captured(call) from None
+    if model.context is not acl.runtime.current_context():
+        reason = "the thread's last task went to another context"
+        raise errors.fault(
+            "ACL_ERROR_RT_STREAM_CONTEXT", f"{call}: {reason}", ee=message,
+            params=(call, "stream", reason) if message else (), hint="make that context current first",
+        )
     for node in reversed(model.nodes):
         if node.user.handle == acl.last.stream:
             return model, node

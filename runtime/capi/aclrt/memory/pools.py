@@ -6,7 +6,7 @@ import struct
 from functools import partial
 
 from runtime import errors
-from runtime.capi.aclrt.checks import live, null, null_rt, own, refuse
+from runtime.capi.aclrt.checks import context, live, null, null_rt, own, refuse
 from runtime.capi.aclrt.entry import Out, entry, handle_of
 from runtime.capi.aclrt.kinds import Address, Enum, Handle, Size
 from runtime.capi.aclrt.memory.allocation import device_of
@@ -88,7 +88,14 @@ def aclrtMemPoolMallocAsync(acl: Acl, ptr: Out[Address], size: Size, memPool: Ha
         raise errors.fault("ACL_ERROR_RT_INTERNAL_ERROR", str(full), hint=full.hint) from full
 
 
-@entry(null("ptr"), live("stream", Stream), null_rt("stream", code=507000), own("stream"), waits_for_snapshot=True)
+_OF_THREAD = context(code="ACL_ERROR_RT_STREAM_CONTEXT", message="EE1010")
+"""A thread without a context has no streams of its own."""
+
+
+@entry(
+    null("ptr"), live("stream", Stream), null_rt("stream", code=507000), _OF_THREAD, own("stream"),
+    waits_for_snapshot=True,
+)  # fmt: skip
 def aclrtMemPoolFreeAsync(acl: Acl, ptr: Address, stream: Stream) -> None:
     """Give memory back after the earlier work of a stream; what is no pool's is freed by the host then."""
     device = device_of(acl)

@@ -49,13 +49,13 @@ def aclrtReserveMemAddress(
 
 
 @entry(
-    null("virPtr"), zero("size"), refuse("flags not in (0, 1)", "flags", "0 or 1"), null("expectPtr"),
+    null("virPtr"), zero("size"), refuse("flags not in (0, 1)", "flags", "0 or 1"),
     waits_for_snapshot=True,
 )  # fmt: skip
 def aclrtReserveMemAddressNoUCMemory(
     acl: Acl, virPtr: Out[Address], size: Size, alignment: Size, expectPtr: Address, flags: U64
 ) -> None:
-    """The same for memory that is never used past the cache; the address must be given."""
+    """The same for memory that is never used past the cache."""
     _reserve(acl, "aclrtReserveMemAddressNoUCMemory", virPtr, size, alignment, expectPtr, flags)
 
 

@@ -166,7 +166,10 @@ def _is_external(call: str, flag: int, event: Event, *, records: bool) -> bool:
     null("event"), live("event", Event), live("stream", Stream), _FOR_CORES,
     refuse("is_shared(event_)", "event", "an event of this process", "", code=207000,
            rule="event is for other processes (0x40)"),
-    _NO_WAIT, waits_for_snapshot=True,
+    _NO_WAIT, context(),
+    refuse("event_.renewed", "event", "an event that keeps its signal", "", code=207000,
+           rule="each record of event takes a new signal"),
+    waits_for_snapshot=True,
 )  # fmt: skip
 def aclrtResetEvent(acl: Acl, event: Handle, stream: Handle) -> None:
     """Take the newest record back when the stream gets there."""

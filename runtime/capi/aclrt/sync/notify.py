@@ -134,8 +134,8 @@ def aclrtNotifyGetExportKey(acl: Acl, notify: Handle, key: Address, len: Size, f
     checked = _check_flags(call, flags, _EXPORT_FLAGS)
     if len < _KEY_BYTES:
         raise errors.fault(
-            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: len is {len}; a key needs {_KEY_BYTES} bytes", ee="EE1003",
-            params=(call, len, "len", f"at least {_KEY_BYTES}"), hint=f"pass a buffer of {_KEY_BYTES} bytes",
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: len is {len}; a key needs {_KEY_BYTES} bytes",
+            hint=f"pass a buffer of {_KEY_BYTES} bytes",
         )
     name = found.export(everyone=checked == _EVERYONE) + b"\0"
     caller.write(key, name, name.__len__())

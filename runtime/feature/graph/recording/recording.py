@@ -233,9 +233,10 @@ class GraphRecording:
             CaptureError 107025: a branch does not lead back.
         """
         if self._graph.state is GraphState.INVALIDATED:
+            reason = f"the graph is not complete, because a captured task has failed: {self.failed}"
             raise errors.fault(
-                "RT_ERROR_STREAM_CAPTURE_INVALIDATED", "the graph is not complete, because a captured task has "
-                f"failed: {self.failed}", hint="see the error of that call, and capture again",
+                "RT_ERROR_STREAM_CAPTURE_INVALIDATED", reason, ee="EE1016", params=("end of a capture", reason),
+                hint="see the error of that call, and capture again",
             )
         if self.open_groups:
             raise errors.fault(

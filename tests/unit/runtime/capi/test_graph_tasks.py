@@ -144,7 +144,7 @@ def test_what_is_said_of_the_last_task_is_told_by_the_graph(api: Caller, one: in
                  hostArgs=api.memory(bytes(8)), argsSize=8, placeHolderArray=None, placeHolderNum=0)
 
     launch()
-    api.step("aclrtCacheLastTaskExtendInfo", 507000, extendInfoPtr=api.memory(text), infoSize=len(text))
+    api.step("aclrtCacheLastTaskExtendInfo", 507000, "EE1004", extendInfoPtr=api.memory(text), infoSize=len(text))
     api.step("aclmdlRICaptureBegin", 0, stream=api.stream, mode=2)
     launch()
     api.step("aclrtCacheLastTaskExtendInfo", 0, extendInfoPtr=api.memory(text), infoSize=len(text))

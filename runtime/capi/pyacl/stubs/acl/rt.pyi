@@ -875,7 +875,7 @@ def reset_event(event: int, stream: int, /) -> int:
     Refuses: event is NULL (100000 EH0008); event is dead, foreign or of another kind (107017 EE1017); stream is
     dead, foreign or of another kind (107017 EE1017); is_for_cores(event_) (107000 EE1006); event is for other
     processes (0x40) (207000); event has no task that waits for it: none of its flags is 0x1, 0x4, 0x20 or 0x40
-    (207000).
+    (207000); no current context (107002 EE1018); each record of event takes a new signal (207000).
     """
 def reset_overflow_status(stream: int, /) -> int:
     """aclrtResetOverflowStatus.

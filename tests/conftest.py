@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, settings
 
-from tests.tools import examples_as_scripts
+from tests.tools import cpu_times, examples_as_scripts
 
 # The same examples in every run, and no limits in seconds: a busy machine is no failure. `make soak` takes more.
 settings.register_profile(
@@ -25,6 +25,17 @@ gc.set_threshold(20_000, 20, 20)
 
 _CONTRACT = "tests/contract/"
 _TIER = re.compile(r"(?<=[\[-])(fake-abi|fake|hal)(?=[-\]])")
+
+
+def pytest_addoption(parser: Any) -> None:
+    """Offer what is of use to these tests alone."""
+    parser.addoption("--cpu-times", action="store_true", help="end with the CPU time of test files and functions")
+
+
+def pytest_configure(config: Any) -> None:
+    """Count CPU time if asked to."""
+    if config.getoption("--cpu-times"):
+        config.pluginmanager.register(cpu_times)
 
 
 def pytest_collection_finish() -> None:

@@ -21,7 +21,9 @@ from runtime.launch.block import HostBlock
 from tests.reports.calls import Caller
 from tests.unit.runtime.machines import OpenMachine
 
-URLS = ["fake://ascend910b3", "fake://ascend950", "fake-abi://ascend910b3", "fake-abi://ascend950"]
+URLS = ["fake://ascend910b3", "fake-abi://ascend950", *(
+    pytest.param(url, marks=pytest.mark.soak) for url in ("fake://ascend950", "fake-abi://ascend910b3")
+)]  # fmt: skip
 
 
 class Bench:

@@ -11,7 +11,8 @@ from runtime.core.sync.event import Event
 from runtime.core.sync.event_flags import EventFlag
 from tests.unit.runtime.machines import OpenMachine, holdings
 
-URLS = ["fake://ascend910b3?devices=2", "fake://ascend950?devices=2", "fake-abi://ascend950?devices=2&seed=5"]
+URLS = ["fake://ascend910b3?devices=2", "fake-abi://ascend950?devices=2&seed=5",
+        pytest.param("fake://ascend950?devices=2", marks=pytest.mark.soak)]  # fmt: skip
 LIMIT_MS = 20_000
 pytestmark = pytest.mark.timeout(60)
 

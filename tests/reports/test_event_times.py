@@ -15,9 +15,10 @@ from runtime.driver.queues import QueueDriver
 from tests.reports.calls import Caller
 from tests.unit.runtime.machines import OpenMachine
 
-SOCS = ("ascend910b3", "ascend910_9391", "ascend950")
-URLS = [*(f"fake://{soc}?devices=2" for soc in SOCS), "fake-abi://ascend910b3?devices=2",
-        "fake-abi://ascend950?devices=2&policy=random&seed=4"]  # fmt: skip
+URLS = ["fake://ascend910b3?devices=2", "fake-abi://ascend950?devices=2&policy=random&seed=4", *(
+    pytest.param(f"{machine}?devices=2", marks=pytest.mark.soak)
+    for machine in ("fake://ascend910_9391", "fake://ascend950", "fake-abi://ascend910b3")
+)]  # fmt: skip
 
 
 @pytest.fixture(params=URLS)
@@ -179,7 +180,7 @@ def test_finished_events_have_state_and_time(caller: Caller, make: str, flag: in
 
 
 @pytest.mark.timeout(60)
-@pytest.mark.parametrize("url", [URLS[0], "fake://ascend310b1", URLS[2]])
+@pytest.mark.parametrize("url", ["fake://ascend910b3?devices=2", "fake://ascend310b1", "fake://ascend950?devices=2"])
 def test_events_that_nobody_waits_for_do_not_make_each_other_dear(
     open_machine: OpenMachine, monkeypatch: pytest.MonkeyPatch, url: str
 ) -> None:

@@ -18,8 +18,10 @@ from runtime.core.diagnostics import hang
 from tests.reports.calls import Caller
 from tests.unit.runtime.machines import OpenMachine
 
-URLS = ["fake://ascend910b3", "fake://ascend910_9391", "fake://ascend950", "fake-abi://ascend910b3",
-        "fake-abi://ascend950?policy=random&seed=2"]  # fmt: skip
+URLS = ["fake://ascend910b3", "fake-abi://ascend950?policy=random&seed=2", *(
+    pytest.param(url, marks=pytest.mark.soak)
+    for url in ("fake://ascend910_9391", "fake://ascend950", "fake-abi://ascend910b3")
+)]  # fmt: skip
 LIMIT_MS = 20_000
 pytestmark = pytest.mark.timeout(60)
 

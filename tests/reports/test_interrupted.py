@@ -60,11 +60,10 @@ inside.wait()
 """
 
 
-@pytest.mark.parametrize("url", ["fake://ascend910b3", "fake://ascend950"])
-def test_the_exit_does_not_wait_for_ever_for_a_host_function(url: str) -> None:
+def test_the_exit_does_not_wait_for_ever_for_a_host_function() -> None:
     ended = subprocess.run(
-        [sys.executable, "-c", STANDING], env={**os.environ, "NPUHAL_URL": url}, capture_output=True, text=True,
-        timeout=120, check=False,
+        [sys.executable, "-c", STANDING], env={**os.environ, "NPUHAL_URL": "fake://ascend950"}, capture_output=True,
+        text=True, timeout=120, check=False,
     )  # fmt: skip
     assert ended.returncode == 0
     assert "stands" in ended.stderr

@@ -15,7 +15,8 @@ from runtime.cli.sample import minimal_kernel
 from runtime.memory.device import DeviceBuffer
 from tests.unit.runtime.machines import OpenMachine
 
-URLS = ["fake://ascend910b3?devices=2", "fake://ascend950?devices=2", "fake-abi://ascend910b3?devices=2"]
+URLS = ["fake-abi://ascend910b3?devices=2", "fake://ascend950?devices=2",
+        pytest.param("fake://ascend910b3?devices=2", marks=pytest.mark.soak)]  # fmt: skip
 pytestmark = pytest.mark.timeout(60)
 
 

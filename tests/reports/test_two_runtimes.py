@@ -17,7 +17,9 @@ from runtime.api import Device, Runtime
 from runtime.cli.sample import minimal_kernel
 from runtime.core.sync.event import Event
 
-URLS = ["fake://ascend910b3", "fake://ascend950", "fake-abi://ascend910b3"]
+URLS = ["fake://ascend910b3", "fake-abi://ascend950", *(
+    pytest.param(url, marks=pytest.mark.soak) for url in ("fake://ascend950", "fake-abi://ascend910b3")
+)]  # fmt: skip
 pytestmark = pytest.mark.timeout(60)
 
 

@@ -17,7 +17,10 @@ from tests.reports.calls import Caller
 from tests.unit.runtime.capi.acl_module import opened
 from tests.unit.runtime.machines import OpenMachine
 
-URLS = ["fake://ascend910b3?devices=2", "fake://ascend950?devices=2", "fake-abi://ascend910b3?devices=2"]
+URLS = ["fake://ascend910b3?devices=2", "fake-abi://ascend950?devices=2", *(
+    pytest.param(url, marks=pytest.mark.soak)
+    for url in ("fake://ascend950?devices=2", "fake-abi://ascend910b3?devices=2")
+)]  # fmt: skip
 
 
 class Machine:

@@ -109,6 +109,8 @@ class SchedulerTraits:
     """There are notifies that count."""
     maps_shared_notifies: bool
     """The driver maps the register of another one's notify; elsewhere entries compute where it is."""
+    records_on_other_cards: bool
+    """The record of another one's notify says of which card it is, or goes where the driver has mapped that."""
     clears_by_command: bool
     """A notify is cleared by a command to the scheduler, not by a record that clears."""
     resets_in_captures: bool

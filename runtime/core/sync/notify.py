@@ -201,6 +201,13 @@ class Notify(_Signal):
         owner = DeviceInfo(stream.device.hal, self._owner)
         chip_id, die_id = (owner.get_or("MODULE_TYPE_SYSTEM", name, 0) for name in _POSITION_OF_DEVICE)
         physical = owner.physical_id()
+        traits, own = stream.device.chip.traits, stream.device.driver.info.physical_id()
+        if physical != own and not traits.records_on_other_cards:
+            raise errors.fault(
+                "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{self!r} is one of card {physical}: entries of "
+                f"{stream.device.chip.soc} reach notifies of their own card {own} alone",
+                hint="record it in a stream of its own card",
+            )
         return NotifyRecordIpc(
             notify_id=self.notify_id, phy_id=physical, chip_id=chip_id, die_id=die_id,
             addr=self._register(stream.device, physical),

@@ -235,12 +235,12 @@ class MemoryDriver(HalCalls):
         return dma
 
     def destroy_dma(self, dma: Any) -> None:
-        """Free a descriptor chain."""
+        """Free a descriptor chain that nobody has any more: where it is refused, the next wait asks again."""
         rc = self.hal.drvMemDestroyAddr(ctypes.byref(dma))
         if rc or self.resource_table.refused:
             self.give_back(
                 self.resource_table, lambda: rc, partial(self.destroy_dma, dma), "drvMemDestroyAddr",
-                f"chain at {ctypes.addressof(dma):#x}",
+                f"chain at {ctypes.addressof(dma):#x}", held=False,
             )
 
     def transfer_way(self, src: int, dst: int) -> int:

@@ -7,10 +7,12 @@ the driver, and given back before one of them is; memory that is mapped, registe
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from npuhal.changed import try_lock
+from runtime import errors
 
 if TYPE_CHECKING:
     from runtime.core.stream.stream import Stream
@@ -90,7 +92,8 @@ class KeptChains:
     def let_go(self, base: int, size: int) -> None:
         """Give back the chains from and to a block, which is about to be freed: now, or with the next copy or close.
 
-        It waits for no lock, because whoever frees memory may hold others.
+        It waits for no lock, because whoever frees memory may hold others. One that the driver does not take back is
+        asked for again by the next wait: it keeps nobody from freeing the memory.
         """
         for key in list(self._chains):
             if base <= key[0] < base + size or base <= key[1] < base + size:
@@ -99,7 +102,8 @@ class KeptChains:
             for taken in try_lock(self._stream.lock):
                 if taken:
                     try:
-                        self._give_back()
+                        with suppress(errors.RuntimeFault):
+                            self._give_back()
                     finally:
                         self._stream.lock.release()
 

@@ -120,6 +120,20 @@ def test_memory_that_goes_while_copies_are_under_way(device: Device, stream: Str
     assert chains(device) == before
 
 
+def test_a_chain_that_is_not_taken_back_is_asked_for_again(device: Device, stream: Stream) -> None:
+    before = dict(chains(device))
+    with device.alloc_host(BYTES) as host:
+        buffer = device.alloc(BYTES)
+        for _ in range(4):
+            stream.copy(buffer, host)
+        stream.synchronize()
+        device.hal.fake.faults.on_call("drvMemDestroyAddr", "DRV_ERROR_INNER_ERR")  # type: ignore[attr-defined]
+        buffer.close()
+        assert len(chains(device)) == len(before) + 1
+        device.synchronize()
+        assert chains(device) == before
+
+
 def test_so_many_are_kept_and_no_more(device: Device, stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
     made, before = watched(device, monkeypatch), dict(chains(device))
     count = MOST + 8

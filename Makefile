@@ -70,7 +70,7 @@ docs-if-possible: $(VENV)/.ready
 $(VENV)/.docs: $(VENV)/.ready pyproject.toml
 	@# What the extra [docs] names, without building the package once more.
 	$(PY) -c 'from importlib.metadata import requires; print(*(each.partition(";")[0] for each in requires("npuhal") if "docs" in each.partition(";")[2]), sep="\n")' \
-		| xargs $(PY) -m pip install --quiet --disable-pip-version-check
+		| xargs $(PY) -m pip install --quiet --no-compile --disable-pip-version-check
 	@mkdir -p $(VENV)/ipython/profile_default  # kernels of notebooks say errors alone
 	@echo 'c.IPKernelApp.log_level = 40' > $(VENV)/ipython/profile_default/ipython_kernel_config.py
 	@touch $@
@@ -147,7 +147,9 @@ $(VENV)/.ready: pyproject.toml setup.py runtime/core/submission/_send.c
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 10) else "npuhal needs Python 3.10 or newer")'
 	$(PYTHON) -m venv $(VENV)
 	$(PY) -m pip install --quiet --disable-pip-version-check --upgrade pip
-	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[test]'
+	@# Byte code of what is used is written on first use: that of all that is installed takes as long as to install it.
+	$(PY) -m pip install --quiet --no-compile --disable-pip-version-check -e '.[test]'
+	@$(PY) -c 'import hypothesis, numpy, pytest, xdist'  # once, not by all that make test starts at the same time
 	@touch $@
 
 clean:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from fakes.errors import TaskFault
 from fakes.executor import together
+from fakes.executor.task import once
 from fakes.faults import Effect
 from fakes.kernels import Arguments, Context
 from fakes.machine.scheduled import OPERATORS
@@ -153,12 +154,10 @@ def _call(task: Task, cq_id: int, stream: int, number: int, event: int, block: i
     if group is None:
         raise TaskFault(f"callback CQ {cq_id} does not exist", Effect.SQE_ERROR.value)
     waiting = device.host_calls.waiting(group)
-    waiting.append(
-        _CALLBACK.pack(
-            1 | _WHOLE_MESSAGE | cq_id << 4, stream, number, task.sq.sq_id, task.position, len(waiting), block, event,
-            function, task.fields["data"],
-        )
-    )  # fmt: skip
+    once(task, waiting.append, _CALLBACK.pack(
+        1 | _WHOLE_MESSAGE | cq_id << 4, stream, number, task.sq.sq_id, task.position, len(waiting), block, event,
+        function, task.fields["data"],
+    ))  # fmt: skip
     if task.machine.checks is not None:
         task.machine.checks.calls(task, cq_id)
     task.detail = f"cq {cq_id}"

@@ -8,6 +8,7 @@ Source: struct rtShmQuery_t and struct tagTsTaskReportMsg of the runtime's task.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from chips.completion import Cqe, pack_logic_report
@@ -16,6 +17,7 @@ from chips.traits import CompletionKind
 from fakes.errors import MemoryFault, TaskFault
 from fakes.executor import error_ring
 from fakes.executor.executor import Executor
+from fakes.executor.task import once
 
 if TYPE_CHECKING:
     from fakes.executor.task import Task
@@ -41,12 +43,12 @@ class CommandExecutor(Executor):
         no_report = self.header.field("no_report").offset
         self._quiet_byte, self._quiet_bit = no_report // 8, 1 << no_report % 8
 
-    def _finish(self, task: Task, taken: int) -> None:
-        super()._finish(task, taken)
+    def _tell(self, task: Task, taken: int) -> None:
+        """Report a task that is over, and an overflow besides."""
         if task.warning:
-            code = _OVERFLOWS.get(task.layout, _OVERFLOWS["kernel_aicore"])
-            logic_report(task, OVERFLOW, code)
-        self._say(task, task.error_code)
+            once(task, partial(logic_report, task, OVERFLOW), _OVERFLOWS.get(task.layout, _OVERFLOWS["kernel_aicore"]))
+        once(task, partial(self._say, task, taken), task.error_code)
+        self.machine.changed.notify_all()
 
     def _learn(self, task: Task) -> None:
         """Leave commands to the slow path: the fast ones tell the host nothing of what is over."""
@@ -59,31 +61,28 @@ class CommandExecutor(Executor):
         kind = TaskType.NOP if layout is None or not layout.task else TaskType[layout.task]
         code = code or self._commands.failure(error_type, kind)
         task.detail = f"error {code:#x}"
-        self._log(task)
         error_ring.report(task, error_type, code, sq.stream_id, self.task_id(task))
         sq.wait_since = -1
-        sq.head = (sq.head + 1) % sq.depth
-        sq.done += 1
-        if sq.stream_id in device.commands.stops_at_failures:
-            sq.enabled = False
+        once(task, partial(self._say, task, 1, failed=True), code)
+        self._end(task, 1, None, stops=sq.stream_id in device.commands.stops_at_failures)
         device.wake()
-        self._say(task, code, failed=True)
+        self.machine.changed.notify_all()
 
-    def _say(self, task: Task, word: int, *, failed: bool = False) -> None:
+    def _say(self, task: Task, taken: int, word: int, *, failed: bool = False) -> None:
         """Tell the host that a task is over; `word` is the code of a failure, or what the task answers."""
         if self._shares_table:
             task.device.commands.write_row(task.sq.stream_id, self.task_id(task), word if failed else 0)
         elif failed or not task.raw[self._quiet_byte] & self._quiet_bit:
-            self._report(task, word)
-        self.machine.changed.notify_all()
+            self._report(task, taken, word)
 
-    def _report(self, task: Task, word: int) -> None:
+    def _report(self, task: Task, taken: int, word: int) -> None:
         words: tuple[int, ...] = (word,)
         sq = task.sq
         if task.kind == "event_record":  # its report is its time, in two parts
             ticks = task.device.ticks(task.end)
             words = ticks & 0xFFFFFFFF, ticks >> 32
-        task.device.commands.report(sq.stream_id, self.task_id(task), sq.sq_id, sq.head, *words)
+        head = (sq.head + taken) % sq.depth
+        task.device.commands.report(sq.stream_id, self.task_id(task), sq.sq_id, head, *words)
 
     def _cqe(self, task: Task, error_type: int, error_code: int) -> Cqe:
         raise AssertionError("commands have no completion entries")

@@ -28,6 +28,7 @@ _EVENT_TABLE_STRIDE, _EVENT_BYTES = 0x10000, 4
 """Bytes between tables and entries of event registers of STARS v1."""
 _WORD = 8
 """Bytes of the largest word that a condition loads."""
+_BEGUN = (None,)
 _POLLING = ("memory_wait", "mem_wait")
 
 
@@ -137,8 +138,13 @@ class _Reach:
         self.head: int | None = None
 
     def load(self, address: int, size: int, physical: bool) -> bytes:
-        """Read registers or memory."""
-        data = self._registers.load(address, size, physical)
+        """Read registers or memory; a program that was broken off reads again what it has read (see `task.once`)."""
+        task = self._task
+        memo, number = task.sq.memo, task.steps
+        task.steps = number + 1
+        if number == len(memo):
+            memo += (self._registers.load(address, size, physical),)
+        data: bytes = memo[number]
         self._note(address, size, physical, LOAD)
         if not physical and (event := self._registers.event(address)) is not None:
             self._seen(*event)
@@ -199,8 +205,12 @@ class _Reach:
 
 def program(task: Task) -> int:
     """Run a condition entry; a faulting program fails the task with the status word it left."""
-    if task.layout == "model_execute" and task.device.models.busy(task.fields["model_id"]):
-        return 0
+    if task.layout == "model_execute":
+        if not task.sq.memo:  # else it was broken off, and may have started queues
+            if task.device.models.busy(task.fields["model_id"]):
+                return 0
+            task.sq.memo += _BEGUN
+        task.steps = len(_BEGUN)
     reach = _Reach(task)
     run = execute(task.raw[_PROGRAM_OFFSET:], reach, generation_of(task.device.chip))
     if run.fault is not None:

@@ -72,7 +72,7 @@ def report(task: Task, error_type: int, code: int, stream_id: int, task_id: int)
     where = header + _HEADER.size + tail * size
     ctypes.memset(where, 0, size)
     ctypes.memmove(where, data, len(data))
-    ctypes.memmove(header + 8, behind.to_bytes(4, "little"), 4)
+    ctypes.c_uint32.from_address(header + 8).value = behind
 
 
 def _payload(task: Task, error_type: int, stream_id: int, task_id: int) -> tuple[int, bytes]:

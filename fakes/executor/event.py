@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from chips.env import EncodeEnv
 from fakes.errors import TaskFault
-from fakes.executor.task import accepted
+from fakes.executor.task import accepted, once
 from fakes.faults import Effect
 from fakes.schedule.scheduler import CONTROL_NS
 
@@ -24,6 +24,8 @@ _MASK = 0xFFFFFFFF
 _RECORD = 6
 """SQE type of records of STARS v2."""
 _TIMED = 1
+_SEEN = (None,)
+"""Noted by a wait that consumes a signal: broken off, it need not find it again (see `fakes.executor.task.once`)."""
 _NOTIFIED, _SET = 1, 0xFF
 _REGISTER = {"event_record": ("event", _SET), "event_reset": ("event", 0), "notify_record": ("notify", _NOTIFIED)}
 """What is written to a register of the small STARS: the low byte of the value."""
@@ -101,15 +103,17 @@ def notify_wait_v1(task: Task) -> int:
     """Notify wait of STARS v1: consumes the notify."""
     number = task.fields["notify_id"]
     signal = task.device.signal(task.device.notifies, number)
-    if not signal.value:
+    if not (signal.value or task.sq.memo):
         return _wait(task)
+    task.sq.memo += _SEEN
     _proceed(task, signal)
     signal.value = 0
     task.detail = f"notify {number}"
     return 1
 
 
-def _recorded(mode: int, value: int, operand: int) -> int:
+def _recorded(fields: Mapping[str, int], value: int, operand: int) -> int:
+    mode = fields["record_mode"]
     if mode == _STORE:
         return operand
     if mode == _ADD:
@@ -153,12 +157,13 @@ def notify_v2(task: Task) -> int:
             give(task, signal, 0, key)
             task.detail = f"{name} {number}"
         else:
-            value = _recorded(fields["record_mode"], signal.value, fields["cnt_value"]) if counted else 1
+            value = once(task, partial(_recorded, fields, signal.value), fields["cnt_value"]) if counted else 1
             give(task, signal, value, key, adds=counted and fields["record_mode"] != _STORE, counts=counted)
             task.detail = f"{name} {number} = {signal.value}"
         return 1
-    if not (_reached(fields, signal.value) if counted else signal.value):
+    if not (task.sq.memo or (_reached(fields, signal.value) if counted else signal.value)):
         return _wait(task)
+    task.sq.memo += _SEEN
     _proceed(task, signal, partial(_reached, fields) if counted else None)
     if fields["clr_flag"]:
         signal.value = 0
@@ -238,8 +243,9 @@ def register_wait(task: Task) -> int:
     """Wait for a register: what was recorded as a notify is consumed, an event stays until it is reset."""
     number = task.fields["notify_id"]
     signal = task.device.signal(task.device.notifies, number)
-    if not signal.value:
+    if not (signal.value or task.sq.memo):
         return _wait(task)
+    task.sq.memo += _SEEN
     _proceed(task, signal)
     if signal.value == _NOTIFIED:
         signal.value = 0

@@ -179,6 +179,7 @@ class Executor:
             taken = work(task)
         except Hang as hang:
             sq.hung = str(hang)
+            sq.memo.clear()
             sq.hang_limit = self._credit_limit(task)
             self.machine.problem(f"{self.describe(task)} hangs: {hang}")
             return True
@@ -200,6 +201,8 @@ class Executor:
             self.machine.defect(error)
             return True
         if taken == WAIT:
+            if sq.memo:
+                sq.memo.clear()
             if checks is not None:
                 checks.waits(task)
             return False
@@ -328,38 +331,71 @@ class Executor:
         sq.wait_since = -1
         if self.machine.checks is not None:
             self.machine.checks.done(task)
-        sq.head = (sq.head + taken) % sq.depth
-        sq.done += taken
-        self._log(task)
+        self._tell(task, taken)
+        cqe = None
         if task.fields.get("wr_cqe") or task.warning:
-            error_type = Effect.WARNING.value if task.warning else 0
-            task.device.deliver(sq, self._cqe(task, error_type, task.error_code))
+            cqe = self._cqe(task, Effect.WARNING.value if task.warning else 0, task.error_code)
+        self._end(task, taken, cqe)
+
+    def _tell(self, task: Task, taken: int) -> None:
+        """Say in another way than by a completion that a task is over."""
+
+    def _end(self, task: Task, taken: int, cqe: Cqe | None, *, stops: bool = False) -> None:
+        """Move the head, log the task and deliver its completion, in one step: the task is over, or begins again."""
+        sq, log = task.sq, self.machine.log
+        entry = new_entry(Executed, (
+            task.start, task.end, task.device.index, sq.stream_id, task.position, task.kind, task.detail
+        ))  # fmt: skip
+        target = None if cqe is None else sq.receiver()
+        head = (sq.head + taken) % sq.depth
+        # nothing from here on can be interrupted
+        sq.head = head
+        sq.done += taken
+        if stops:
+            sq.enabled = False
+        log += (entry,)
+        if cqe is not None:
+            sq.cqe_status = 1
+            if target is not None:
+                target += (cqe,)
+        sq.memo.clear()
+        if cqe is not None:
+            if target is None:
+                sq.lose()
+            self.machine.changed.notify_all()
 
     def _fail(self, task: Task, fault: TaskFault | MemoryFault) -> None:
         """Report a failed task and stop its queue, as the hardware does; the host moves on and enables it again."""
         sq = task.sq
         error_type, code = self._failing(task, fault)
-        sq.enabled = False
         task.detail = f"error {error_type:#x}"
-        self._log(task)
         inner = self._cqe(task, error_type, code)
         # where descriptors name no stream, the host finds the task by its position in the queue
         stream_id, number = (inner.stream_id, inner.task_id) if self.stream_ids else (sq.stream_id, task.position)
         error_ring.report(task, error_type, code, stream_id, number)
         model = task.device.models.of_queue(sq)
         if model is None or model.executing is None:
-            task.device.deliver(sq, inner)
+            self._end(task, 0, inner, stops=True)
             return
         # what waits for the end of the model is what fails; its code names queue and task inside
-        runner, model.executing = model.executing, None
-        task.device.models.halt(model.model_id)
-        runner.enabled, runner.failure = False, fault
+        runner = model.executing
+        task.device.models.halt(model.model_id, but=sq)
         if self.machine.checks is not None:
             self.machine.checks.passes_on(sq, runner)
         entry = self.decode(task.device, runner)
         entry.end = task.end
         status = ModelStatus(number, sq.sq_id if self.names_queues else sq.stream_id)
-        task.device.deliver(runner, self._cqe(entry, Effect.SOFTWARE.value, status.pack()))
+        cqe, target, left = self._cqe(entry, Effect.SOFTWARE.value, status.pack()), runner.receiver(), sq.pending
+        # nothing from here on can be interrupted
+        model.executing = None
+        runner.enabled, runner.failure, runner.cqe_status = False, fault, 1
+        if target is not None:
+            target += (cqe,)
+        self._end(task, left, None, stops=True)
+        task.device.activate(sq)
+        if target is None:
+            runner.lose()
+        self.machine.changed.notify_all()
 
     def task_id(self, task: Task) -> int:
         """Return the number of a task, as far as 16 bits say it."""
@@ -386,8 +422,3 @@ class Executor:
             stream_id, task_id, sq.sq_id, task.position, fields["type"], error_type, error_code, match,
             task.device.ticks(task.end),
         )  # fmt: skip
-
-    def _log(self, task: Task) -> None:
-        self.machine.log.append(new_entry(Executed, (
-            task.start, task.end, task.device.index, task.sq.stream_id, task.position, task.kind, task.detail
-        )))  # fmt: skip

@@ -98,6 +98,9 @@ class PlainKernels:
         memory, position = machine.memory, sq.head
         if machine.checks is not None or machine.faults.tasks or device.spinning or memory.caller is not None:
             return NOT_PLAIN
+        memo = sq.memo
+        if memo:  # it was broken off
+            return NOT_PLAIN
         word = int.from_bytes(raw, "little")
         plain = self._plains.get(word & mask)
         if plain is None:
@@ -112,22 +115,27 @@ class PlainKernels:
             Arguments.plain(memory, word >> plain.shift & plain.mask, device), memory,
         )  # fmt: skip
         function, detail = plain.function, plain.detail
-        try:
-            for block in range(plain.calls):
-                context.block = block
-                made = function(context)
-                if made is not None and isinstance(made, Generator):
-                    return self._yielded(device, sq, raw, plain, context, made)
-                made = None  # no condition before the jump back, see `npuhal.changed` on interrupts
-        except BaseException as error:
-            return self._failed(device, sq, raw, plain, error)
+        for block in range(plain.calls):
+            context.block = block
+            call = map(function, (context,))
+            try:
+                memo += call  # as `fakes.executor.task.once` does
+            except BaseException as error:
+                return self._failed(device, sq, raw, plain, error)
+            made = memo[block]
+            if made is not None and isinstance(made, Generator):
+                return self._yielded(device, sq, raw, plain, context, made)
         cost = plain.cost if context.cost_ns is None else context.cost_ns
         device.waiting.clear()  # `Device.wrote`, which most of what runs here would call
         start, end = device.engines.occupy(sq, plain.engines, cost)
+        entry = new_entry(Executed, (start, end, device.index, sq.stream_id, position, "kernel", detail))
+        log = machine.log
+        # nothing from here on can be interrupted
         sq.wait_since = -1
         sq.head = (position + plain.taken) % sq.depth
         sq.done += plain.taken
-        machine.log.append(new_entry(Executed, (start, end, device.index, sq.stream_id, position, "kernel", detail)))
+        log += (entry,)
+        memo.clear()
         return RAN
 
     def _failed(self, device: Device, sq: SubmissionQueue, raw: bytes, plain: Plain, error: BaseException) -> int:
@@ -150,7 +158,7 @@ class PlainKernels:
 
         def go_on(task: Task) -> int:
             nonlocal written
-            task.parts = [made]
+            task.parts, task.steps = [made], len(sq.memo)
             slow_path.call(task, plain.kernel, context, context.block + 1)
             task.detail = plain.detail
             device.wrote()

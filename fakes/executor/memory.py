@@ -5,10 +5,12 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from fakes.checkers.access import READ, WRITE
 from fakes.errors import TaskFault
+from fakes.executor.task import once
 from fakes.faults import Effect
 from fakes.machine.blocks import Kind
 from fakes.machine.queues import SQE_BYTES, WQE, WQE_MARK
@@ -67,15 +69,16 @@ def _reduce(task: Task, dst: int, src: int, size: int, opcode: int) -> None:
     kind, operation = opcode & 0xF0, opcode & 0x0F
     to = task.device.reach(dst, size, "reduce to", writes=True)
     origin = task.device.reach(src, size, "reduce from")
+    reduce = getattr(np, _OPERATIONS[operation])
     if kind == _BFP16:
         halves = [view(at, "uint16", size // 2) for at in (to, origin)]
         left, right = ((half.astype("uint32") << 16).view("float32") for half in halves)
-        result = getattr(np, _OPERATIONS[operation])(left, right).astype("float32")
+        result = once(task, partial(reduce, left), right).astype("float32")
         halves[0][:] = (result.view("uint32") + 0x8000) >> 16
     else:
         dtype = np.dtype(_DTYPES[kind])
         left, right = (view(at, dtype, size // dtype.itemsize) for at in (to, origin))
-        left[:] = getattr(np, _OPERATIONS[operation])(left, right)
+        left[:] = once(task, partial(reduce, left), right)
     task.touch(src, size, READ)
     task.touch(dst, size, WRITE)
     task.device.wrote()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fakes.errors import TaskFault
 from fakes.executor.condition import program
-from fakes.executor.task import accepted
+from fakes.executor.task import accepted, once
 from fakes.faults import Effect
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ def model_maintenance(task: Task) -> int:
     elif operation == _PRE_PROCESS:
         models.prepare(fields["model_id"], fields["endgraph_notify_id"])
     elif operation == _MODEL_ABORT:
-        waiting = models.abort(fields["model_id"])
-        if waiting is not None:
+        waiting = once(task, models.abort, fields["model_id"])
+        if waiting is not None and waiting.enabled:
             task.machine.executor.fail_head(task.device, waiting, Effect.EXCEPTION.value, _ABORTED)
     task.detail = f"model {fields['model_id']} operation {operation}"
     return 1

@@ -61,7 +61,7 @@ def _execute(task: Task, model: ScheduledModel) -> int:
         raise
     if not walked or not model.ended:
         return 0
-    model.stop()
+    # it is not running any more as soon as the head moves on
     task.start = task.start if model.began < 0 else model.began
     return 1
 
@@ -78,7 +78,11 @@ def _walk(task: Task, model: ScheduledModel) -> bool:
         task.parts = None
         task.occupy(aicpu.KERNEL_NS, AICPU)
         model.began = task.start if model.began < 0 else model.began
-        model.advance()
+        walking = model.behind()
+        # nothing from here on can be interrupted: the functions of this task belong to it alone
+        task.steps = 0
+        model.walking = walking
+        task.sq.memo.clear()
     return True
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from npuhal.records import dataclass
 
@@ -42,6 +42,8 @@ class Task:
     """What kernel functions have yet to do that have yielded."""
     touched: list[tuple[int, int, int]] | None = None
     """Address, bytes and how (fakes.checkers.race) of what it has touched; kept only while that is watched."""
+    steps: int = 0
+    """How many steps it has come to that are made once."""
 
     def touch(self, address: int, size: int, how: int) -> None:
         """Note that the task reads or writes memory."""
@@ -56,6 +58,26 @@ class Task:
         """Return the SQE `index` positions behind this one."""
         sq = self.sq
         return sq.entry((self.position + index) % sq.depth)
+
+
+What = TypeVar("What")
+Made = TypeVar("Made")
+
+
+def once(task: Task, step: Callable[[What], Made], what: What) -> Made:
+    """Make a step of a task that must not be made twice, and return what comes of it.
+
+    An interrupt (Ctrl-C, the exception of a signal handler) can break a task off anywhere. It is begun again then: what
+    a handler writes can be written twice, and what it reads of what it changes, or does besides, are steps that it
+    finds made. Step and memo are one operation: an interrupt comes before both or behind both, if the step ends with
+    what it changes, and that is no call.
+    """
+    memo, number = task.sq.memo, task.steps
+    task.steps = number + 1
+    if number == len(memo):
+        memo += map(step, (what,))
+    made: Any = memo[number]
+    return made  # type: ignore[no-any-return]
 
 
 def accepted(task: Task) -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from npuhal.records import dataclass
 
 if TYPE_CHECKING:
+    from fakes.machine.card import Device
     from fakes.machine.queues import SubmissionQueue
 
 NOT_PLAIN, RAN, STOPPED, WAITS, DONE = range(5)
@@ -32,3 +33,14 @@ class Begun:
         """Whether the task is still at the head of its queue: it may have been ended from outside."""
         sq = self.sq
         return not sq.destroyed and sq.enabled and (sq.head, sq.done) == (self.position, self.done)
+
+
+def go_through(device: Device) -> None:
+    """Execute the task that an interrupt has broken off, before anything else; see `fakes.executor.task.once`."""
+    sq = device.current
+    if sq is not None and sq.memo and sq.runnable and device.queues.get(sq.sq_id) is sq:
+        if device.machine.executor.execute(device, sq):
+            device.executed += 1
+        if sq.head == sq.tail:
+            device.active.pop(sq.sq_id, None)
+        device.machine.changed.notify_all()

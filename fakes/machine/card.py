@@ -8,9 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from chips.chip import Chip
-from chips.completion import Cqe
 from fakes.errors import MemoryFault, access
-from fakes.machine.begun import RAN, STOPPED, WAITS
+from fakes.machine.begun import RAN, STOPPED, WAITS, go_through
 from fakes.machine.blocks import Kind
 from fakes.machine.identity import Identity
 from fakes.machine.ids import IdPool, id_counts, share_events
@@ -98,6 +97,8 @@ class Device:
         self.passed = 0
         """Virtual nanoseconds that went by without work."""
         self.busy = False
+        self.current: SubmissionQueue | None = None
+        """The queue whose task was executed last."""
         self._registers: Registers | None = None
 
     # -- signals ------------------------------------------------------------------------------------------------------
@@ -182,6 +183,9 @@ class Device:
         self.busy = True  # beside `try`: an interrupt between them would leave it so
         try:
             self._work(budget)
+        except BaseException:
+            go_through(self)
+            raise
         finally:
             self.busy = False
             if self.executed != before:
@@ -194,6 +198,7 @@ class Device:
         executor, faults = self.machine.executor, self.machine.faults
         execute = executor.execute
         waiting, signalled, active = self.waiting, self.signalled, self.active
+        go_through(self)
         waiting.clear()
         signalled.clear()
         while done < budget:
@@ -208,7 +213,7 @@ class Device:
             if sq.sq_id in signalled and not faults.tasks:
                 waiting.add(sq.sq_id)
                 continue
-            alone = len(active) == 1
+            alone, self.current = len(active) == 1, sq
             while execute(self, sq):
                 done += 1
                 self.executed += 1
@@ -401,11 +406,6 @@ class Device:
         """Convert virtual time to the device's time-stamp ticks."""
         return nanoseconds * self.ticks_per_ms // 1_000_000
 
-    def deliver(self, sq: SubmissionQueue, cqe: Cqe) -> None:
-        """Deliver a completion unless a fault rule eats it."""
-        sq.deliver(cqe)
-        self.machine.changed.notify_all()
-
     def observe(self, sq: SubmissionQueue) -> None:
         """Remember that the host has seen the queue's progress: what it submits next cannot start earlier."""
         if sq.clock > self.host_time:
@@ -434,6 +434,7 @@ class Device:
         self.bound.clear()
         self.active.clear()
         self.waiting.clear()
+        self.current = None
         self.spinning.clear()
         for table in self.signals.values():
             table.clear()

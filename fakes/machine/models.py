@@ -105,19 +105,21 @@ class Models:
         model = self.halt(model_id)
         if model is None:
             return None
-        runner, model.executing = model.executing, None
-        waits = runner is not None and runner.pending and runner.head == (model.position + 1) % runner.depth
-        return runner if waits else None
+        runner = model.executing
+        if runner is not None and not (runner.pending and runner.head == (model.position + 1) % runner.depth):
+            runner = None
+        model.executing = None  # no call behind it: see `fakes.executor.task.once`
+        return runner
 
-    def halt(self, model_id: int) -> Model | None:
-        """Stop the queues of a model, and of those that it has started, as if they were through."""
+    def halt(self, model_id: int, but: SubmissionQueue | None = None) -> Model | None:
+        """Stop the queues of a model, and of those that it has started, as if they were through; all `but` one."""
         model = self._models.get(model_id)
         if model is None:
             return None
         for part in self._models.values():
             for stream_id in part.streams if model in self._outwards(part) else ():
                 sq = self._device.by_stream.get(stream_id)
-                if sq is not None:
+                if sq is not None and sq is not but:
                     sq.reset(sq.tail, sq.tail)
                     sq.enabled = False
                     self._device.activate(sq)

@@ -81,7 +81,7 @@ class LogicQueue:
         if len(self.entries) >= self.depth:
             self.lost += 1
         else:
-            self.entries.append(cqe)
+            self.entries += (cqe,)  # no call, and none behind it: an interrupt comes before it or behind all of it
 
     def take(self, wanted: int, stream_id: int, task_id: int) -> list[bytes]:
         """Take one run for a caller that waits for (stream, task).
@@ -172,6 +172,9 @@ class SubmissionQueue:
     staging: Lent | None = None
     """Private area of the old two-step send (halSqMemGet), and how many entries of it are reserved."""
     reserved: int = 0
+    memo: deque[Any] = field(default_factory=deque)
+    """What came of steps that the task at the head must not make again, where an interrupt has broken it off; see
+    `fakes.executor.task.once`."""
 
     def __post_init__(self) -> None:
         self.lie_in(self.ring, self.depth)
@@ -221,23 +224,38 @@ class SubmissionQueue:
         self.done += self.pending
         self.head, self.hung, self.enabled = self.tail, "", True
         self.arrivals.clear()
+        self.memo.clear()
 
     def reset(self, head: int = 0, tail: int = 0) -> None:
         """Set both pointers and forget a hanging task."""
         self.head, self.tail = head % self.depth, tail % self.depth
         self.hung = ""
         self.hang_limit = self.wait_since = -1
+        self.memo.clear()
 
     def deliver(self, cqe: Cqe) -> None:
         """Deliver a completion: to the bound logic CQ, else it stays in the hardware CQ; overflow disables the SQ."""
+        target = self.receiver()
+        # nothing from here on can be interrupted
         self.cqe_status = 1
+        if target is None:
+            self.lose()
+        else:
+            target += (cqe,)
+
+    def receiver(self) -> deque[Any] | None:
+        """Return where completions go; None where there is no space for one."""
         if self.logic is not None and not self.logic.freed:
-            self.logic.put(cqe)
-        elif len(self.hardware) >= self.cq_depth:
+            return self.logic.entries if len(self.logic.entries) < self.logic.depth else None
+        return self.hardware if len(self.hardware) < self.cq_depth else None
+
+    def lose(self) -> None:
+        """Count a completion for which there is no space."""
+        if self.logic is not None and not self.logic.freed:
+            self.logic.lost += 1
+        else:
             self.hardware_lost += 1
             self.enabled = False
-        else:
-            self.hardware.append(cqe)
 
     def receive_hardware(self, wanted: int) -> list[bytes]:
         """Take raw entries as a receiver of type NORMAL does; the phase bit is 1 on the first lap and flips."""
@@ -352,6 +370,8 @@ class CommandState:
 
     def report(self, stream_id: int, task_id: int, sq_id: int, head: int, *payloads: int) -> None:
         """Report a task (struct tagTsTaskReportMsg), in as many parts as there are payloads."""
+        parts = []
         for index, payload in enumerate(payloads):
             part = TaskReport(stream_id, task_id, first=not index, last=index == len(payloads) - 1)
-            self.reports.append(pack_task_report(part, payload, sq_id, head))
+            parts.append(pack_task_report(part, payload, sq_id, head))
+        self.reports += parts  # no call, and none behind it

@@ -64,11 +64,10 @@ class ScheduledModel:
         """The task that is next; the streams take turns."""
         return self.tasks[self.walking[0][0]][self.walking[0][1]] if self.walking else None
 
-    def advance(self) -> None:
-        """Let the next stream have its turn: a task was done."""
-        stream, index = self.walking.popleft()
-        if index + 1 < len(self.tasks[stream]):
-            self.walking.append([stream, index + 1])
+    def behind(self) -> deque[list[int]]:
+        """Return what is walked through when the next task is done: the next stream has its turn."""
+        (stream, index), *others = self.walking
+        return deque([*others, *([[stream, index + 1]] if index + 1 < len(self.tasks[stream]) else [])])
 
     def stop(self) -> None:
         """Forget the execution."""

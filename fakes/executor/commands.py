@@ -43,6 +43,8 @@ class CommandExecutor(Executor):
         no_report = self.header.field("no_report").offset
         self._quiet_byte, self._quiet_bit = no_report // 8, 1 << no_report % 8
 
+    tells = True
+
     def _tell(self, task: Task, taken: int) -> None:
         """Report a task that is over, and an overflow besides."""
         if task.warning:

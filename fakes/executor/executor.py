@@ -131,6 +131,9 @@ class Executor:
         )
         """Whether reports about models name the queue of a task; otherwise its stream."""
 
+    tells = False
+    """Whether `_tell` has something to say."""
+
     def registers(self, device: Device) -> Registers:
         """Return what condition programs of a card reach besides its memory."""
         return Registers(device)
@@ -331,11 +334,20 @@ class Executor:
         sq.wait_since = -1
         if self.machine.checks is not None:
             self.machine.checks.done(task)
-        self._tell(task, taken)
-        cqe = None
+        if self.tells:
+            self._tell(task, taken)
         if task.fields.get("wr_cqe") or task.warning:
-            cqe = self._cqe(task, Effect.WARNING.value if task.warning else 0, task.error_code)
-        self._end(task, taken, cqe)
+            self._end(task, taken, self._cqe(task, Effect.WARNING.value if task.warning else 0, task.error_code))
+            return
+        log, memo = self.machine.log, sq.memo  # as in `_end`, of a task without a completion
+        entry = new_entry(Executed, (
+            task.start, task.end, task.device.index, sq.stream_id, task.position, task.kind, task.detail
+        ))  # fmt: skip
+        sq.head = (sq.head + taken) % sq.depth
+        sq.done += taken
+        log += (entry,)
+        if memo:
+            memo.clear()
 
     def _tell(self, task: Task, taken: int) -> None:
         """Say in another way than by a completion that a task is over."""

@@ -115,16 +115,27 @@ class PlainKernels:
             Arguments.plain(memory, word >> plain.shift & plain.mask, device), memory,
         )  # fmt: skip
         function, detail = plain.function, plain.detail
-        for block in range(plain.calls):
-            context.block = block
-            call = map(function, (context,))
-            try:
-                memo += call  # as `fakes.executor.task.once` does
-            except BaseException as error:
-                return self._failed(device, sq, raw, plain, error)
-            made = memo[block]
-            if made is not None and isinstance(made, Generator):
-                return self._yielded(device, sq, raw, plain, context, made)
+        calls, given = plain.calls, (context,)
+        call = map(function, given)
+        try:
+            memo += call  # as `fakes.executor.task.once` does
+        except BaseException as error:
+            return self._failed(device, sq, raw, plain, error)
+        made = memo[0]
+        if made is not None and isinstance(made, Generator):
+            return self._yielded(device, sq, raw, plain, context, made)
+        if calls > 1:
+            for block in range(1, calls):
+                context.block = block
+                call = map(function, given)
+                try:
+                    memo += call
+                except BaseException as error:
+                    return self._failed(device, sq, raw, plain, error)
+                made = memo[block]
+                if made is not None and isinstance(made, Generator):
+                    return self._yielded(device, sq, raw, plain, context, made)
+                made = None  # no condition before the jump back, see `npuhal.changed` on interrupts
         cost = plain.cost if context.cost_ns is None else context.cost_ns
         device.waiting.clear()  # `Device.wrote`, which most of what runs here would call
         start, end = device.engines.occupy(sq, plain.engines, cost)
@@ -135,7 +146,10 @@ class PlainKernels:
         sq.head = (position + plain.taken) % sq.depth
         sq.done += plain.taken
         log += (entry,)
-        memo.clear()
+        if calls == 1:
+            del memo[0]
+        else:
+            memo.clear()
         return RAN
 
     def _failed(self, device: Device, sq: SubmissionQueue, raw: bytes, plain: Plain, error: BaseException) -> int:

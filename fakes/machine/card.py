@@ -198,7 +198,8 @@ class Device:
         executor, faults = self.machine.executor, self.machine.faults
         execute = executor.execute
         waiting, signalled, active = self.waiting, self.signalled, self.active
-        go_through(self)
+        if self.current is not None and self.current.memo:
+            go_through(self)
         waiting.clear()
         signalled.clear()
         while done < budget:

@@ -16,11 +16,14 @@ import numpy as np
 
 from runtime.api import Device, Kernel, Runtime, Stream
 from runtime.cli.sample import minimal_kernel
+from runtime.core.stream.abort import abort_device
+from runtime.core.stream.stream import StreamFlag
+from runtime.feature.graph import Model
 from tests.tools.interrupts import Interrupter
 
 WAIT_MS = 20_000
-DEVICE = "fakes/executor/"
-"""What the fake does as a device: on a card nothing interrupts that."""
+KERNELS = "fakes/kernels.py"
+"""What functions that stand for kernels call: an interrupt there ends the program's function, and its task fails."""
 STREAMS, BLOCKS, SIZE = 3, 5, 512
 COUNTED = 0.1
 """How many operations are left alone, to see how many places they have once everything is warm."""
@@ -52,15 +55,15 @@ class Storm:
         self.ran: list[int] = []
         self.kernel = self.load()
         self.event = self.device.create_event()
-        self.interrupter = Interrupter(never_inside=DEVICE)
-        self.handler = Interrupter(raises=HandlerError, never_inside=DEVICE)
+        self.interrupter = Interrupter(never_inside=KERNELS)
+        self.handler = Interrupter(raises=HandlerError, never_inside=KERNELS)
         self.lengths: dict[str, int] = {}
         """How many places each operation has come to when it was last made without an interrupt."""
         self.struck: Counter[str] = Counter()
         self.operations: list[Callable[[], Step]] = [
             self.fill, self.copy, self.launch, self.events, self.notifies, self.host_function, self.batch,
             self.graph, self.stream, self.allocate, self.pooled, self.host_memory, self.wait, self.upload,
-            self.object_pair, self.program,
+            self.object_pair, self.program, self.abort, self.abort_all, self.model,
         ]  # fmt: skip
 
     def run(self, interrupts: int) -> None:
@@ -238,6 +241,44 @@ class Storm:
         def step() -> None:
             self.device.create_event(timing=True).close()
             self.device.create_notify().close()
+
+        return step
+
+    def abort(self) -> Step:
+        stream, block, value = self.pick()
+
+        def step() -> None:
+            stream.fill(block.buffer, value)
+            stream.abort()
+
+        return step
+
+    def abort_all(self) -> Step:
+        (one, block, value), (two, other, another) = self.pick(), self.pick()
+        if block is other:
+            block.possible |= {value, another}
+
+        def step() -> None:
+            one.fill(block.buffer, value)
+            two.fill(other.buffer, another)
+            abort_device(self.device)
+
+        return step
+
+    def model(self) -> Step:
+        _, block, value = self.pick()
+        stream = self.rng.choice(self.streams)
+
+        def step() -> None:
+            model, part = Model(self.device.context), self.device.create_stream(flags=StreamFlag.PERSISTENT)
+            model.bind(part)
+            part.fill(block.buffer, value)
+            model.end(part)
+            model.load()
+            model.execute(stream)
+            stream.synchronize(WAIT_MS)
+            model.close()
+            part.close()
 
         return step
 

@@ -158,7 +158,10 @@ class QueueCalls(Chapter):
         pool = device.ids[kind]
         if wanted is None:
             return pool.take()
-        return wanted if pool.take_this(wanted) else None
+        if pool.take_this(wanted):
+            return wanted
+        held = device.logic.keys() | {sq.cq_id for sq in device.queues.values()} if kind == "cq" else device.queues
+        return wanted if wanted in pool.used and wanted not in held else None  # an interrupted call has taken it
 
     def halSqCqFree(self, devid: int, info: Any) -> int:
         """Destroy a queue; whoever waits for it is woken."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import suppress
 from enum import IntEnum
 from functools import partial
 from typing import TYPE_CHECKING
@@ -33,6 +33,8 @@ _STOP = 0
 """Step of a stream clear that ends the running task only (rt_stream.h, rtClearStep_t)."""
 _POLL_S = 5e-3
 _RETRY_S = 1e-3
+_AGAIN_S = 0.5
+"""How long an abort that an interrupt has broken off waits for the scheduler once more."""
 
 
 class AbortPhase(IntEnum):
@@ -65,19 +67,40 @@ def abort_stream(stream: StreamPort) -> None:
     _need_capability(device, "STREAM_ABORT", call)
     if device.aborting or stream.never_waited:
         return
-    stream.aborting = True
     try:
-        _block([stream])
-        if stream.has_queue:  # else an abort has failed at making it again
-            messages = SchedulerMessages(device.driver)
-            deadline = time.monotonic() + STREAM_LIMIT_S
-            _until(lambda: messages.abort_stream(stream.queues.sq_id), _RETRY_S, deadline, call)
-            _until(lambda: messages.stream_ended(stream.queues.sq_id), _POLL_S, deadline, call)
-        _start_anew(stream)
+        stream.aborting = True
+        _through(lambda limit_s: _end_and_restart(stream, call, limit_s), STREAM_LIMIT_S)
     finally:
         stream.aborting = False
         stream.update_blocked()
     queues.announce(stream)
+
+
+def _end_and_restart(stream: StreamPort, call: str, limit_s: float) -> None:
+    """End a stream's tasks and make its queues again; done again where an interrupt has broken it off."""
+    _block([stream])
+    if stream.has_queue:  # else an abort has failed at making it again
+        messages = SchedulerMessages(stream.device.driver)
+        deadline = time.monotonic() + limit_s
+        _until(lambda: messages.abort_stream(stream.queues.sq_id), _RETRY_S, deadline, call)
+        _until(lambda: messages.stream_ended(stream.queues.sq_id), _POLL_S, deadline, call)
+    _start_anew(stream)
+
+
+def _through(abort: Callable[[float], None], limit_s: float) -> None:
+    """Make an abort; where an interrupt breaks it off, once more, for a moment: queues may be gone already.
+
+    Args:
+        abort: is given how many seconds the scheduler may take.
+    """
+    try:
+        abort(limit_s)
+    except errors.RuntimeFault:
+        raise
+    except BaseException:
+        with suppress(errors.RuntimeFault):  # the stream says at the next send that it has no queue
+            abort(min(limit_s, _AGAIN_S))
+        raise
 
 
 def stop_stream(stream: StreamPort) -> None:
@@ -161,11 +184,11 @@ def _open_queues(stream: StreamPort, wanted: QueuePair) -> None:
     """Make the queues of a stream under numbers that were kept for it."""
     device = stream.device
     options = queues.options_of(device, stream.stream_id, stream.priority, stream.flags, control=False)
-    with ExitStack() as undo:
-        stream.queues = queues.open_queues(device, options, wanted.depth, 0, stream.group, undo, keep=wanted)
-        undo.pop_all()
-    stream.wanted_queues = None
-    stream.senders.restart(stream.queues.ring_base)
+    with queues.Undo() as undo:
+        made = queues.open_queues(device, options, wanted.depth, 0, stream.group, undo, keep=wanted)
+        stream.senders.restart(made.ring_base)
+        # nothing from here on can be interrupted
+        stream.queues, stream.wanted_queues, undo.done = made, None, True
 
 
 # -- a whole device ------------------------------------------------------------------------------------------------
@@ -191,25 +214,31 @@ def abort_device(device: DevicePort, timeout_ms: int = 0) -> None:
         )
     device.check_open()
     _need_capability(device, "TASK_ABORT", call)
-    deadline = time.monotonic() + timeout_ms / 1000 if timeout_ms else float("inf")
     streams = [stream for stream in device.streams() if not stream.never_waited]
-    device.aborting = True
     try:
-        _block(streams)
-        device.runtime.abort_observers.notify(device.user_id, AbortPhase.PRE)
-        messages = SchedulerMessages(device.driver)
-        _until(messages.abort_all, _RETRY_S, deadline, call)
-        _until(lambda: messages.all_reached(AbortState.KILLED), _POLL_S, deadline, call)
-        device.runtime.abort_observers.notify(device.user_id, AbortPhase.POST)
-        _until(lambda: messages.all_reached(AbortState.ENDED), _POLL_S, deadline, call)
-        each(partial(_give_up if stream in device.own_streams else _start_anew, stream) for stream in streams)
-        for context in device.contexts():
-            context.failure.resume()
+        device.aborting = True
+        limit_s = timeout_ms / 1000 if timeout_ms else float("inf")
+        _through(lambda limit_s: _end_all(device, streams, call, limit_s), limit_s)
     finally:
         device.aborting = False
         for stream in streams:
             stream.update_blocked()
     each(partial(queues.announce, stream) for stream in streams if stream not in device.own_streams)
+
+
+def _end_all(device: DevicePort, streams: list[StreamPort], call: str, limit_s: float) -> None:
+    """End the tasks of streams and make their queues again; done again where an interrupt has broken it off."""
+    deadline = time.monotonic() + limit_s
+    _block(streams)
+    device.runtime.abort_observers.notify(device.user_id, AbortPhase.PRE)
+    messages = SchedulerMessages(device.driver)
+    _until(messages.abort_all, _RETRY_S, deadline, call)
+    _until(lambda: messages.all_reached(AbortState.KILLED), _POLL_S, deadline, call)
+    device.runtime.abort_observers.notify(device.user_id, AbortPhase.POST)
+    _until(lambda: messages.all_reached(AbortState.ENDED), _POLL_S, deadline, call)
+    each(partial(_give_up if stream in device.own_streams else _start_anew, stream) for stream in streams)
+    for context in device.contexts():
+        context.failure.resume()
 
 
 def _give_up(stream: StreamPort) -> None:

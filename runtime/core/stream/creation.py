@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from chips.memory_rules import internal_flags
 from chips.traits import TaskNumbering
@@ -106,22 +106,6 @@ def _checked(device: Device, flags: int) -> StreamFlag:
     return wanted
 
 
-class _Undo(ExitStack):
-    """Steps that take back what a stream is made of, unless it is `done`: one assignment, before or behind Ctrl-C."""
-
-    done = False
-
-    def __exit__(self, kind: Any, *raised: Any) -> bool:
-        if self.done:
-            self.pop_all()
-        try:
-            return bool(super().__exit__(kind, *raised))
-        except errors.RuntimeFault:
-            if kind is None or issubclass(kind, errors.RuntimeFault):
-                raise
-            return False  # Ctrl-C it was: a queue that nobody was told of holds its id until the device is closed
-
-
 class _Kind:
     """How one stream is set up: its depth, its sink, and which parts it has."""
 
@@ -171,7 +155,7 @@ def create(
     kind = kind or _Kind(device.chip.limits.rtsq_depth)
     if not kind.has_queue:
         return _without_queue(context, kind, flags=flags, priority=priority, name=name)
-    with _Undo() as undo:
+    with queues.Undo() as undo:
         stream_id = _take_id(device, priority, undo)
         if device.chip.traits.executed_words:
             device.executed_words.take(stream_id)
@@ -221,7 +205,7 @@ def create_software(context: Context, *, flags: StreamFlag, priority: int, name:
         OutOfMemory 207001: no space for its words on the device.
     """
     device = context.device
-    with _Undo() as undo:
+    with queues.Undo() as undo:
         stream_id = _take_id(device, priority, undo, posted=True)
         device.executed_words.take(stream_id)
         undo.callback(device.executed_words.give_back, stream_id)

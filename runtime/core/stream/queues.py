@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from chips.traits import CompletionKind
 from npuhal import constants as c
@@ -20,6 +20,22 @@ from runtime.driver.queues import NO_ID, QueueOptions, QueuePair
 
 if TYPE_CHECKING:
     from runtime.core.ports import DevicePort, DvppGroupPort, StreamPort
+
+
+class Undo(ExitStack):
+    """Steps that take back what a stream is made of, unless it is `done`: one assignment, before or behind Ctrl-C."""
+
+    done = False
+
+    def __exit__(self, kind: Any, *raised: Any) -> bool:
+        if self.done:
+            self.pop_all()
+        try:
+            return bool(super().__exit__(kind, *raised))
+        except errors.RuntimeFault:
+            if kind is None or issubclass(kind, errors.RuntimeFault):
+                raise
+            return False  # Ctrl-C it was: a queue that nobody was told of holds its id until the device is closed
 
 
 def options_of(device: DevicePort, stream_id: int, priority: int, flags: StreamFlag, *, control: bool) -> QueueOptions:

@@ -105,6 +105,36 @@ class QueuePair:
     ring_base: int
 
 
+class _Allocation:
+    """An allocation: unless it is `done`, for which one assignment is enough, what it may have got goes back.
+
+    Attributes:
+        info: what the driver answers.
+    """
+
+    __slots__ = ("_asked", "_calls", "done", "info")
+
+    def __init__(self, calls: HalCalls, asked: Any) -> None:
+        self._calls, self._asked, self.done = calls, asked, False
+        self.info: Any = s.halSqCqOutputInfo()
+        self.info.cqId = NO_ID
+
+    def __enter__(self) -> _Allocation:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Give back a queue that nobody was told of, and keep its numbers where the caller had them before."""
+        asked = self._asked
+        kept = asked.flag & (c.TSDRV_FLAG_SPECIFIED_CQ_ID | c.TSDRV_FLAG_SPECIFIED_SQ_ID)
+        got = asked if self.info.cqId == NO_ID else self.info
+        if self.done or (got is asked and not kept):
+            return
+        free = s.halSqCqFreeInfo()
+        free.type, free.tsId, free.sqId, free.cqId = asked.type, asked.tsId, got.sqId, got.cqId
+        free.flag = c.TSDRV_FLAG_RSV_SQ_ID | c.TSDRV_FLAG_RSV_CQ_ID if kept else 0
+        self._calls.hal.halSqCqFree(self._calls.device_id, ctypes.byref(free))
+
+
 class QueueDriver(HalCalls):
     """The SQ/CQ chapter of the HAL for one device and task scheduler (struct halSqCq*Info)."""
 
@@ -141,14 +171,14 @@ class QueueDriver(HalCalls):
         extension = ctypes.create_string_buffer(options.extension(), _EXT_INFO.size)
         if extended:
             info.ext_info, info.ext_info_len = ctypes.addressof(extension), _EXT_INFO.size
-        out = s.halSqCqOutputInfo()
-        with self.resource_table.changing:
-            rc = self.hal.halSqCqAllocate(self.device_id, ctypes.byref(info), ctypes.byref(out))
+        with self.resource_table.changing, _Allocation(self, info) as out:
+            rc = self.hal.halSqCqAllocate(self.device_id, ctypes.byref(info), ctypes.byref(out.info))
             if not rc:
-                pair = int(out.sqId), int(out.cqId)
-                recipe = QueueRecipe(pair[1], options, depth, cqe_bytes, cq_depth, extended, flags)
-                self.resource_table.queues[pair[0]] = recipe
-                return pair
+                recipe = QueueRecipe(out.info.cqId, options, depth, cqe_bytes, cq_depth, extended, flags)
+                self.resource_table.queues[out.info.sqId] = recipe
+            out.done = True
+        if not rc:
+            return out.info.sqId, out.info.cqId
         fault = self.fault(rc, "halSqCqAllocate", f"queue of stream id {options.stream_id}")
         if isinstance(fault, errors.ResourceExhausted):
             fault.hint = "too many streams hold a queue on this device: close streams that are no longer used"
@@ -160,12 +190,13 @@ class QueueDriver(HalCalls):
         if keep is not None:
             info.flag, info.cqId = c.TSDRV_FLAG_SPECIFIED_CQ_ID, keep.logic_cq_id
         info.info[0], info.info[1] = stream_id, thread_id & 0xFFFFFFFF
-        out = s.halSqCqOutputInfo()
-        with self.resource_table.changing:
-            rc = self.hal.halSqCqAllocate(self.device_id, ctypes.byref(info), ctypes.byref(out))
-            self.check(rc, "halSqCqAllocate", f"logic CQ of stream id {stream_id}")
-            self.resource_table.logic_queues[int(out.cqId)] = stream_id, thread_id
-        return int(out.cqId)
+        with self.resource_table.changing, _Allocation(self, info) as out:
+            rc = self.hal.halSqCqAllocate(self.device_id, ctypes.byref(info), ctypes.byref(out.info))
+            if not rc:
+                self.resource_table.logic_queues[out.info.cqId] = stream_id, thread_id
+            out.done = True
+        self.check(rc, "halSqCqAllocate", f"logic CQ of stream id {stream_id}")
+        return int(out.info.cqId)
 
     def create_again(self) -> None:
         """Create every held queue again, under its ids and empty, after the device was opened again."""

@@ -43,9 +43,9 @@ class CommandExecutor(Executor):
         no_report = self.header.field("no_report").offset
         self._quiet_byte, self._quiet_bit = no_report // 8, 1 << no_report % 8
 
-    tells = True
+    reports_ends = True
 
-    def _tell(self, task: Task, taken: int) -> None:
+    def _report_end(self, task: Task, taken: int) -> None:
         """Report a task that is over, and an overflow besides."""
         if task.warning:
             once(task, partial(logic_report, task, OVERFLOW), _OVERFLOWS.get(task.layout, _OVERFLOWS["kernel_aicore"]))

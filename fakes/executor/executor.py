@@ -131,8 +131,8 @@ class Executor:
         )
         """Whether reports about models name the queue of a task; otherwise its stream."""
 
-    tells = False
-    """Whether `_tell` has something to say."""
+    reports_ends = False
+    """Whether `_report_end` has something to say."""
 
     def registers(self, device: Device) -> Registers:
         """Return what condition programs of a card reach besides its memory."""
@@ -334,8 +334,8 @@ class Executor:
         sq.wait_since = -1
         if self.machine.checks is not None:
             self.machine.checks.done(task)
-        if self.tells:
-            self._tell(task, taken)
+        if self.reports_ends:
+            self._report_end(task, taken)
         if task.fields.get("wr_cqe") or task.warning:
             self._end(task, taken, self._cqe(task, Effect.WARNING.value if task.warning else 0, task.error_code))
             return
@@ -349,7 +349,7 @@ class Executor:
         if memo:
             memo.clear()
 
-    def _tell(self, task: Task, taken: int) -> None:
+    def _report_end(self, task: Task, taken: int) -> None:
         """Say in another way than by a completion that a task is over."""
 
     def _end(self, task: Task, taken: int, cqe: Cqe | None, *, stops: bool = False) -> None:

@@ -90,6 +90,8 @@ class PlainSignals:
         machine = self._machine
         if plain is None or machine.checks is not None or machine.faults.tasks or machine.memory.caller is not None:
             return NOT_PLAIN
+        if sq.memo:
+            return NOT_PLAIN  # it was broken off
         kind, name, table, number_at, number_mask, value_at, value_mask, value, reached, waits, takes, says = plain
         number = word >> number_at & number_mask
         signals: dict[int, Signal] = getattr(device, table)
@@ -102,21 +104,22 @@ class PlainSignals:
                 return NOT_PLAIN
             if signal.time > start:
                 start = signal.time
-            if takes:
-                signal.value = 0
         else:
             if signal is None:
                 signal = signals[number] = Signal()
-            signal.value = value
-            signal.time = start + CONTROL_NS
             device.wake()
-        sq.clock = end = start + CONTROL_NS
-        sq.wait_since = -1
-        position = sq.head
+        end, position, log = start + CONTROL_NS, sq.head, machine.log
+        detail = f"{name} {number} = {value}" if says else f"{name} {number}"
+        entry = new_entry(Executed, (start, end, device.index, sq.stream_id, position, kind, detail))
+        # nothing from here on can be interrupted
+        if takes:
+            signal.value = 0
+        elif not waits:
+            signal.value, signal.time = value, end
+        sq.clock, sq.wait_since = end, -1
         sq.head = (position + 1) % sq.depth
         sq.done += 1
-        detail = f"{name} {number} = {value}" if says else f"{name} {number}"
-        machine.log.append(new_entry(Executed, (start, end, device.index, sq.stream_id, position, kind, detail)))
+        log += (entry,)
         return DONE
 
 

@@ -9,7 +9,9 @@ import random
 import resource
 import threading
 from collections import Counter, defaultdict, deque
+from collections.abc import Iterable
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -82,10 +84,12 @@ def run_feeders(url: str, threads: int, streams: int, launches: int, *, faulty: 
         class Log(list[object]):
             """Counts kernels as they are executed instead of keeping a log of millions."""
 
-            def append(self, entry: object) -> None:
-                if entry.stream in mine:  # type: ignore[attr-defined]
-                    places[entry.stream].append(entry.position)  # type: ignore[attr-defined]
-                    executed[entry.stream] += entry.kind == "kernel"  # type: ignore[attr-defined]
+            def __iadd__(self, entries: Iterable[Any]) -> Log:  # type: ignore[override, misc]
+                for entry in entries:
+                    if entry.stream in mine:
+                        places[entry.stream].append(entry.position)
+                        executed[entry.stream] += entry.kind == "kernel"
+                return self
 
         fake.log = Log()
         for nth in range(faulty):

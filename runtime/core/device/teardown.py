@@ -183,12 +183,12 @@ def release(stream: StreamPort) -> bool:
     Where an interrupt comes between the steps, the next wait on the device makes those that are left.
     """
     dropped = stream.device.dropped
-    rest = Steps(_ending(stream))
     with stream.lock:
         if stream.closed:
             return True
         if stream.ring.pending:
             return False
+        rest = Steps(_ending(stream))  # of the queues that it has now: an abort makes them again
         dropped += (rest,)  # no call, and none behind it: an interrupt comes before both or behind both
         stream.closed = True
         stream.blocked = True

@@ -153,6 +153,8 @@ def _start_anew(stream: StreamPort) -> None:
     """
     try:
         with stream.lock, stream.reports.lock:
+            if stream.closed:
+                return
             stream.ring.reclaim(stream.ring.pending, stream.device.release_arguments)
             stream.counts.look()
             stream.ring.restart()
@@ -214,7 +216,7 @@ def abort_device(device: DevicePort, timeout_ms: int = 0) -> None:
         )
     device.check_open()
     _need_capability(device, "TASK_ABORT", call)
-    streams = [stream for stream in device.streams() if not stream.never_waited]
+    streams = [stream for stream in device.streams() if not (stream.never_waited or stream.closed)]
     try:
         device.aborting = True
         limit_s = timeout_ms / 1000 if timeout_ms else float("inf")

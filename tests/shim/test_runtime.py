@@ -80,6 +80,8 @@ def test_a_script_finds_the_library_by_name(tmp_path: Path) -> None:
         "acl = ctypes.CDLL('libascendcl.so')\n"
         "count = ctypes.c_uint32()\n"
         "print(acl.aclInit(None), acl.aclrtGetDeviceCount(ctypes.byref(count)), count.value)\n"
+        "nowhere = ctypes.c_void_p(8)\n"
+        "print(acl.aclopStartDumpArgs(8, nowhere), acl.aclrtGetDeviceCount(nowhere))\n"
         "acl.aclrtGetSocName.restype = ctypes.c_char_p\n"
         "print(acl.aclrtGetSocName().decode())\n"
         "acl.aclAppLog(3, b'main', b'script.py', 7, b'%d of %s, %.1f', 3, b'four', ctypes.c_double(0.5))\n"
@@ -99,7 +101,7 @@ def test_a_script_finds_the_library_by_name(tmp_path: Path) -> None:
     for _ in range(2):
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
         assert done.stdout.splitlines() == [
-            "0 0 3", "Ascend910B3", "0 0 40", "0 200006 0 100003", "0 100000 0 0",
+            "0 0 3", "107000 107000", "Ascend910B3", "0 0 40", "0 200006 0 100003", "0 100000 0 0",
         ], done.stderr  # fmt: skip
         assert "main (script.py:7): 3 of four, 0.5" in done.stderr
     without = {**environment, "PATH": "/nowhere", "XDG_CACHE_HOME": str(tmp_path / "empty")}

@@ -97,6 +97,7 @@ def bind(function: c.CFunction) -> Callable[[int], int]:
     read_in = {each.name for _, (each, _) in rows if not each.output} | {ARRAYS.get(function.name, "")}
     readers = [(index, each.name, _reader(each, field.type)) for index, (each, field) in rows if each.name in read_in]
     outputs = [(index, each.name, _writer(field.type)) for index, (each, field) in rows if each.name not in read_in]
+    places = [(index, _written_bytes(field.type)) for index, (each, field) in rows if each.name not in read_in]
     answer = _answer(function.result)
     codes = tables.public_names()
     pointer = function.result.endswith("*")  # of what has failed it is NULL
@@ -107,12 +108,18 @@ def bind(function: c.CFunction) -> Callable[[int], int]:
         try:
             words = layout.unpack(ctypes.string_at(args, size)) if size else ()
             given = {key: read(words[index]) for index, key, read in readers}
+            for index, width in places:
+                if words[index]:  # before anything is done; a wrong address would end the process
+                    caller.check_writable(words[index], width)
             outs: dict[str, Out[Any] | None] = {key: Out() if words[index] else None for index, key, _ in outputs}
             result = process().call(name, **given, **outs)
             for index, key, write in outputs:
                 if (out := outs[key]) is not None and out.value is not UNTOUCHED:
                     write(words[index], out.value)
             return answer(result)
+        except errors.RuntimeFault as fault:  # text or an output where this process has no memory
+            process().reports.post(fault)
+            return fault.code if function.result == "aclError" else failed
         except Exception:
             _LOG.exception("%s failed in npuhal itself", name)
             return failed
@@ -152,12 +159,21 @@ def _reader(parameter: Parameter, kind: str) -> Reader:
 
 
 def _text(address: int) -> str | None:
-    return ctypes.string_at(address).decode(errors="surrogateescape") if address else None
+    return caller.text(address).decode(errors="surrogateescape") if address else None
+
+
+def _target(kind: str) -> Any:
+    """Return the C type that a pointer of a C type leads to."""
+    return c.ctype(kind.removeprefix("const ").removesuffix("*"))
+
+
+def _written_bytes(kind: str) -> int:
+    return ctypes.sizeof(_target(kind))
 
 
 def _writer(kind: str) -> Callable[[int, Any], None]:
     """Return what stores an output through a pointer of a C type."""
-    target = c.ctype(kind.removeprefix("const ").removesuffix("*"))
+    target = _target(kind)
 
     def write(address: int, value: Any) -> None:
         if isinstance(value, str):

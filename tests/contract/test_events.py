@@ -188,8 +188,7 @@ def test_external_event_is_a_byte_that_streams_order_by(device: Device) -> None:
 def test_device_only_event_holds_an_id_and_is_not_recorded(device: Device) -> None:
     try:
         Event(device, EventFlag.DEVICE_ONLY, renewed=False).close()
-    except errors.NotSupported as refused:
-        assert "for code on the cores" in str(refused)
+    except errors.NotSupported:
         assert not device.chip.prop("mc2FeatureFlag")
         return
     with device.create_stream() as stream, Event(device, EventFlag.DEVICE_ONLY, renewed=False) as event:

@@ -97,7 +97,7 @@ def bind(function: c.CFunction) -> Callable[[int], int]:
     read_in = {each.name for _, (each, _) in rows if not each.output} | {ARRAYS.get(function.name, "")}
     readers = [(index, each.name, _reader(each, field.type)) for index, (each, field) in rows if each.name in read_in]
     outputs = [(index, each.name, _writer(field.type)) for index, (each, field) in rows if each.name not in read_in]
-    places = [(index, _written_bytes(field.type)) for index, (each, field) in rows if each.name not in read_in]
+    targets = [(index, _written_bytes(field.type)) for index, (each, field) in rows if each.name not in read_in]
     answer = _answer(function.result)
     codes = tables.public_names()
     pointer = function.result.endswith("*")  # of what has failed it is NULL
@@ -108,7 +108,7 @@ def bind(function: c.CFunction) -> Callable[[int], int]:
         try:
             words = layout.unpack(ctypes.string_at(args, size)) if size else ()
             given = {key: read(words[index]) for index, key, read in readers}
-            for index, width in places:
+            for index, width in targets:
                 if words[index]:  # before anything is done; a wrong address would end the process
                     caller.check_writable(words[index], width)
             outs: dict[str, Out[Any] | None] = {key: Out() if words[index] else None for index, key, _ in outputs}

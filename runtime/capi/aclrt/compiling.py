@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from npuhal.records import replace
 from npuhal.words import shown
@@ -20,13 +21,16 @@ from runtime.core.process.current import foreign_stream
 from runtime.errors.arguments import whole
 from runtime.memory import caller
 
+if TYPE_CHECKING:
+    from runtime.capi.aclrt.state import Acl
+
 PREDICATES = {name: value for name, value in vars(predicates).items() if not name.startswith("_")}
 """What conditions may use besides parameters."""
 
 
 def compiled(
     name: str, body: Callable[..., Any], parameters: Sequence[Parameter], checks: Iterable[Check], *, waits: bool,
-    answers: bool,
+    answers: bool, passes: bool = False,
 ) -> Callable[..., Any]:
     """Return the function of an entry: `function(acl, **arguments)`.
 
@@ -36,14 +40,26 @@ def compiled(
         checks: in the order in which they run.
         waits: a locked process lets the call wait, behind the checks of the acl layer.
         answers: the C function returns something else than a code.
+        passes: a locked process does not hold it up, though it sends something.
     """
     text, values = source(name, parameters, tuple(checks), waits=waits, answers=answers)
-    values["body"] = body
+    values["body"] = _passing(body) if passes else body
     file = f"<checks of {name}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     exec(compile(text, file, "exec"), values)
     made: Callable[..., Any] = values[name]
     return made
+
+
+def _passing(body: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a body that goes on while the process is locked by a snapshot."""
+
+    @wraps(body)
+    def run(acl: Acl, *given: Any) -> Any:
+        with acl.runtime.lock.passing():
+            return body(acl, *given)
+
+    return run
 
 
 _WIDEST = 8

@@ -67,6 +67,8 @@ class Entry:
     """The names of the parameters."""
     failure: Any = None
     """What a function that answers no code gives when it fails; None: the code."""
+    passes_snapshot: bool = False
+    """Whether a locked process does not hold it up, though it sends something."""
     run: Callable[..., Any] = field(init=False)
     """Checks and body: called with the state and the arguments by name; returns the answer, or 0 for success."""
 
@@ -76,7 +78,8 @@ class Entry:
     def _first(self, acl: Acl, **arguments: Any) -> Any:
         """Run for the first time, which writes the function that takes this one's place."""
         self.run = compiled(
-            self.name, self.function, self.arguments, self.checks, waits=self.waits_for_snapshot, answers=self.answers
+            self.name, self.function, self.arguments, self.checks, waits=self.waits_for_snapshot, answers=self.answers,
+            passes=self.passes_snapshot,
         )
         return self.run(acl, **arguments)
 
@@ -90,7 +93,8 @@ _entries: dict[str, Entry] = {}
 
 
 def entry(
-    *checks: Check | tuple[Check, ...], waits_for_snapshot: bool = False, failure: Any = None
+    *checks: Check | tuple[Check, ...], waits_for_snapshot: bool = False, passes_snapshot: bool = False,
+    failure: Any = None,
 ) -> Callable[[Function], Function]:
     """Register a function under its own name.
 
@@ -100,6 +104,7 @@ def entry(
     Args:
         checks: what it refuses, in this order (`checks`); each output that must be given has to be among them.
         waits_for_snapshot: the call creates or sends something, so it blocks while the process is locked.
+        passes_snapshot: the call goes on in a locked process, though it sends something.
         failure: what a function that answers no code gives when it fails: NULL, 0, -1; by default the code.
 
     Raises:
@@ -118,7 +123,7 @@ def entry(
             raise ValueError(f"{name}: NULL for {', '.join(unchecked)} is neither refused nor optional")
         answer = "" if gives == "None" else str(gives)
         names = frozenset(each.name for each in takes)
-        _entries[name] = Entry(name, made, takes, rows, waits_for_snapshot, answer, names, failure)
+        _entries[name] = Entry(name, made, takes, rows, waits_for_snapshot, answer, names, failure, passes_snapshot)
         return made
 
     return register

@@ -31,7 +31,7 @@ LOCK_LIMIT_S = 60.0
 class ProcessLock:
     """The one lock of a runtime. `open` is read first, without taking it."""
 
-    __slots__ = ("_changed", "_lock", "_rounds", "_worker", "owner", "state")
+    __slots__ = ("_changed", "_lock", "_passing", "_rounds", "_worker", "owner", "state")
 
     def __init__(self) -> None:
         self.state = ProcessState.RUNNING
@@ -39,6 +39,8 @@ class ProcessLock:
         """The thread that has locked the process."""
         self._worker: int | None = None
         """The thread that backs up or restores now: what it creates and sends is no call of a user."""
+        self._passing: set[int] = set()
+        """Threads whose present call goes on in a locked process."""
         self._rounds = 0
         """Rounds of the runtime's own threads that are on."""
         self._lock = threading.RLock()
@@ -57,6 +59,8 @@ class ProcessLock:
         """
         if self.state is ProcessState.RUNNING or self._worker == threading.get_ident():
             return
+        if threading.get_ident() in self._passing:
+            return
         with self._lock:
             if not self.open and self.owner == threading.get_ident():
                 raise errors.fault(
@@ -64,6 +68,19 @@ class ProcessLock:
                     "or sends something before it has unlocked it", hint="unlock the process first",
                 )
             self._changed.wait_for(lambda: self.open)
+
+    @contextmanager
+    def passing(self) -> Iterator[None]:
+        """Around a call that a locked process does not hold up, whatever it sends."""
+        thread = threading.get_ident()
+        if self.open or thread in self._passing:
+            yield
+            return
+        self._passing.add(thread)
+        try:
+            yield
+        finally:
+            self._passing.discard(thread)
 
     @contextmanager
     def round(self) -> Iterator[None]:

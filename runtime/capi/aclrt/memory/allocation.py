@@ -97,13 +97,13 @@ _LISTED = refuse(
 """What calls with a configuration refuse of it in the acl layer."""
 
 
-@entry(null("devPtr"), _LISTED, zero("size"))
+@entry(null("devPtr"), _LISTED, zero("size"), passes_snapshot=True)
 def aclrtMallocWithCfg(acl: Acl, devPtr: Out[Address], size: Size, policy: Enum, cfg: Address) -> None:
     """Allocate device memory without padding; policies can be combined, attributes choose the module."""
     _malloc(acl, "aclrtMallocWithCfg", devPtr, size, policy, "malloc_with_cfg", cfg)
 
 
-@entry(null("devPtr"), _LISTED, zero("size"))
+@entry(null("devPtr"), _LISTED, zero("size"), passes_snapshot=True)
 def aclrtMallocForTaskScheduler(acl: Acl, devPtr: Out[Address], size: Size, policy: Enum, cfg: Address) -> None:
     """Allocate device memory that the task scheduler reads."""
     _malloc(acl, "aclrtMallocForTaskScheduler", devPtr, size, policy, "malloc_for_task_scheduler", cfg)

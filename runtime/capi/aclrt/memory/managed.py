@@ -67,6 +67,7 @@ def aclrtMemManagedAdvise(acl: Acl, ptr: Address, size: U64, advise: Enum, locat
 @entry(
     null("ptr"), zero("size"), refuse("flags", "flags", "0", "EH0009"), live("stream", Stream), null("location"),
     context("not stream", code=507000), _EXISTS,
+    passes_snapshot=True,
 )  # fmt: skip
 def aclrtMemManagedPrefetchAsync(
     acl: Acl, ptr: Address, size: Size, location: ManagedLocation, flags: U32, stream: Handle

@@ -63,6 +63,7 @@ def aclrtProcessReport(acl: Acl, timeout: I32) -> None:
     live("stream", Stream), null_rt("fn"),
     refuse("runs_callbacks(acl, stream_)", "stream", "a stream without a subscription", "EE1016", code=107011),
     own("stream"),
+    passes_snapshot=True,
 )  # fmt: skip
 def aclrtLaunchHostFunc(acl: Acl, stream: Stream, fn: Callback, args: Address) -> None:
     """Queue a call that a thread of the runtime makes; the stream waits for it.

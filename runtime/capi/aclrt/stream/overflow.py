@@ -25,6 +25,7 @@ def aclrtGetStreamOverflowSwitch(acl: Acl, stream: Stream, flag: Out[U32]) -> No
 @entry(
     null("outputAddr"), live("stream", Stream), refuse("outputSize != 64", "outputSize", "64", "EE1001"),
     uncaptured("stream"), own("stream"),
+    passes_snapshot=True,
 )  # fmt: skip
 def aclrtGetOverflowStatus(acl: Acl, outputAddr: Address, outputSize: Size, stream: Stream) -> None:
     """Queue a copy of the overflow status to device memory."""
@@ -34,6 +35,7 @@ def aclrtGetOverflowStatus(acl: Acl, outputAddr: Address, outputSize: Size, stre
 @entry(
     live("stream", Stream), null("outputAddr", message="EE1001"),
     refuse("outputSize != 64", "outputSize", "64", "EE1001"), uncaptured("stream"), own("stream"),
+    passes_snapshot=True,
 )  # fmt: skip
 def aclrtGetFloatOverflowStatus(acl: Acl, outputAddr: Address, outputSize: U64, stream: Stream) -> None:
     """Queue a copy of the overflow status to device memory."""
@@ -43,6 +45,7 @@ def aclrtGetFloatOverflowStatus(acl: Acl, outputAddr: Address, outputSize: U64, 
 @entry(
     live("stream", Stream), null_rt("outputAddr"), refuse("outputSize != 64", "outputSize", "64", "EE1003"),
     uncaptured("stream"), own("stream"),
+    passes_snapshot=True,
 )  # fmt: skip
 def aclrtNpuGetFloatOverFlowStatus(
     acl: Acl, outputAddr: Address, outputSize: U64, checkMode: U32, stream: Stream
@@ -69,7 +72,7 @@ def aclrtResetFloatOverflowStatus(acl: Acl, stream: Stream) -> None:
     overflow.clear_status(stream)
 
 
-@entry(live("stream", Stream), uncaptured("stream"), own("stream"))
+@entry(live("stream", Stream), uncaptured("stream"), own("stream"), passes_snapshot=True)
 def aclrtNpuClearFloatOverFlowStatus(acl: Acl, checkMode: U32, stream: Stream) -> None:
     """Queue the clearing of the overflow status, by a check mode."""
     overflow.clear_status(stream, check_mode=checkMode)

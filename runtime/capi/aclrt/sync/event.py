@@ -57,6 +57,7 @@ def aclrtCreateEventExWithFlag(acl: Acl, event: Out[Handle], flag: U32) -> None:
 @entry(
     null_rt("evt"), refuse("not flag & 0x3f or flag > 0x3f", "flag", "bits of 0x3f", "EE1003"),
     refuse("flag & 0x30 and flag & (flag - 1)", "flag", "0x10 and 0x20 alone", "EE1006", code=107000), context(),
+    passes_snapshot=True,
 )  # fmt: skip
 def rtEventCreateWithFlag(acl: Acl, evt: Out[Handle], flag: U32) -> None:
     """Make a plain event; the runtime layer's form."""
@@ -297,7 +298,7 @@ def aclrtIpcGetEventHandle(acl: Acl, event: Handle, handle: Address) -> None:
     caller.write(handle, found.share().ljust(_IPC_HANDLE_BYTES, b"\0"), _IPC_HANDLE_BYTES)
 
 
-@entry(null("event", "handle"), feature("IPC_EVENT", message=""))
+@entry(null("event", "handle"), feature("IPC_EVENT", message=""), passes_snapshot=True)
 def aclrtIpcOpenEventHandle(acl: Acl, handle: IpcEventHandle, event: Out[Handle]) -> None:
     """Open an event of another process by its 64 bytes."""
     name = caller.read(handle, _IPC_HANDLE_BYTES).rstrip(b"\0")

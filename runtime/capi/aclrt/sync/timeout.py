@@ -17,7 +17,7 @@ _MOST_MS = 1_000_000
 _NEVER_MS = (1 << 32) - 1
 
 
-@entry()
+@entry(passes_snapshot=True)
 def aclrtSetOpWaitTimeout(acl: Acl, timeout: U32) -> None:
     """Limit waits for events and notifies that state no limit: seconds, 0 for ever; old firmware has none (310P)."""
     if acl.runtime.machine.chip.prop("eventWaitTimeout") == "SET_OP_WAIT_TIMEOUT_NEED_TS_VERSION":
@@ -25,19 +25,19 @@ def aclrtSetOpWaitTimeout(acl: Acl, timeout: U32) -> None:
     acl.runtime.timeouts.set_wait(timeout)
 
 
-@entry(feature("!TASK_OP_EXE_TIMEOUT_CONFIG", message=""))
+@entry(feature("!TASK_OP_EXE_TIMEOUT_CONFIG", message=""), passes_snapshot=True)
 def aclrtSetOpExecuteTimeOut(acl: Acl, timeout: U32) -> None:
     """Limit operators: seconds, 0 for the longest that the hardware counts."""
     acl.runtime.timeouts.set_operator(timeout * _US_PER_S)
 
 
-@entry()
+@entry(passes_snapshot=True)
 def aclrtSetOpExecuteTimeOutWithMs(acl: Acl, timeout: U32) -> None:
     """Limit operators: milliseconds."""
     acl.runtime.timeouts.set_operator(min(timeout, _MOST_MS) * _US_PER_MS)
 
 
-@entry(null("actualTimeout"), context())
+@entry(null("actualTimeout"), context(), passes_snapshot=True)
 def aclrtSetOpExecuteTimeOutV2(acl: Acl, timeout: U64, actualTimeout: Out[U64]) -> None:
     """Limit operators: microseconds; gives what the hardware makes of it."""
     env = acl.runtime.current_context().device.env

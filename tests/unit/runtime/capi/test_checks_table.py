@@ -21,14 +21,14 @@ ENOUGH = 1_200
 """Rows that must be reached."""
 
 
-def every_row(chips: Iterable[str], capsys: pytest.CaptureFixture[str]) -> None:
-    matched, ran, skipped = check(ROWS, chips=chips)
+def every_row(chips: Iterable[str], capsys: pytest.CaptureFixture[str], *, sparing: bool = False) -> None:
+    matched, ran, skipped = check(ROWS, chips=chips, sparing=sparing)
     assert (matched, ran + skipped) == (ran, len(ROWS)), capsys.readouterr().out
     assert ran >= ENOUGH
 
 
 def test_every_simple_row_of_the_table_is_what_the_entry_does(capsys: pytest.CaptureFixture[str]) -> None:
-    every_row(("910B1", "950"), capsys)
+    every_row(("910B1", "950"), capsys, sparing=True)
 
 
 @pytest.mark.soak

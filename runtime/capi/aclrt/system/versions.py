@@ -52,8 +52,13 @@ def aclAppLog(acl: Acl, logLevel: Enum, func: Text | None, file: Text | None, li
     if len(caller.octets(text)) > _LINE_BYTES:
         text = caller.octets(text)[:_LINE_BYTES].decode(errors="replace") + " [cut]"
     level = _LEVELS[logLevel] if 0 <= logLevel < len(_LEVELS) else logging.INFO
-    _LOG.log(level, "%s (%s:%d): %s", func, file, line, text)
+    _LOG.log(level, "%s (%s:%d): %s", _printable(func), _printable(file), line, _printable(text))
     return 0
+
+
+def _printable(text: str | None) -> str | None:
+    """Return text that any file takes: half a character, as `\\ud800`, is written out."""
+    return text and text.encode(errors="backslashreplace").decode()
 
 
 _ON_DEVICE_ONLY = refuse(

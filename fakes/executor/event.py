@@ -25,7 +25,7 @@ _RECORD = 6
 """SQE type of records of STARS v2."""
 _TIMED = 1
 _SEEN = (None,)
-"""Noted by a wait that consumes a signal: broken off, it need not find it again (see `fakes.executor.task.once`)."""
+"""Noted by a wait that consumes a signal: broken off, it need not find it again."""
 _NOTIFIED, _SET = 1, 0xFF
 _REGISTER = {"event_record": ("event", _SET), "event_reset": ("event", 0), "notify_record": ("notify", _NOTIFIED)}
 """What is written to a register of the small STARS: the low byte of the value."""
@@ -61,6 +61,16 @@ def _wait(task: Task) -> int:
         raise TaskFault(f"waited {limit} s for a signal that did not come", Effect.TIMEOUT.value)
     device.waits_for_signal(sq)
     return 0
+
+
+def _has_come(task: Task, there: bool) -> bool:
+    """Whether a signal that a wait consumes is there, or was when the wait was broken off (see `task.once`)."""
+    if not task.sq.memo:
+        if not there:
+            return False
+        task.sq.memo += _SEEN
+    task.steps = len(_SEEN)
+    return True
 
 
 def _proceed(task: Task, signal: Signal, reached: Callable[[int], bool] | None = None) -> None:
@@ -103,9 +113,8 @@ def notify_wait_v1(task: Task) -> int:
     """Notify wait of STARS v1: consumes the notify."""
     number = task.fields["notify_id"]
     signal = task.device.signal(task.device.notifies, number)
-    if not (signal.value or task.sq.memo):
+    if not _has_come(task, bool(signal.value)):
         return _wait(task)
-    task.sq.memo += _SEEN
     _proceed(task, signal)
     signal.value = 0
     task.detail = f"notify {number}"
@@ -161,9 +170,8 @@ def notify_v2(task: Task) -> int:
             give(task, signal, value, key, adds=counted and fields["record_mode"] != _STORE, counts=counted)
             task.detail = f"{name} {number} = {signal.value}"
         return 1
-    if not (task.sq.memo or (_reached(fields, signal.value) if counted else signal.value)):
+    if not _has_come(task, _reached(fields, signal.value) if counted else bool(signal.value)):
         return _wait(task)
-    task.sq.memo += _SEEN
     _proceed(task, signal, partial(_reached, fields) if counted else None)
     if fields["clr_flag"]:
         signal.value = 0
@@ -243,9 +251,8 @@ def register_wait(task: Task) -> int:
     """Wait for a register: what was recorded as a notify is consumed, an event stays until it is reset."""
     number = task.fields["notify_id"]
     signal = task.device.signal(task.device.notifies, number)
-    if not (signal.value or task.sq.memo):
+    if not _has_come(task, bool(signal.value)):
         return _wait(task)
-    task.sq.memo += _SEEN
     _proceed(task, signal)
     if signal.value == _NOTIFIED:
         signal.value = 0

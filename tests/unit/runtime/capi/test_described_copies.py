@@ -64,7 +64,7 @@ ROWS: list[Row] = [
     ("aclrtCmoAsyncWithDesc", {"cmoDesc": D, "cmoType": 4, "stream": S}, 107000, ["EE1003"]),
     ("aclrtCmoAsyncWithDesc", {"cmoDesc": D, "stream": S, "reserve": 1}, 107000, ["EE1003"]),
     ("aclrtCmoAsyncWithDesc", {"cmoDesc": D, "stream": S}, 507000, []),  # in no model
-    ("aclrtCmoAsyncWithBarrier", {"src": D, "size": 64, "cmoType": 2, "barrierId": 1, "stream": S}, 207000, ["EE1001"]),
+    ("aclrtCmoAsyncWithBarrier", {"src": D, "size": 64, "cmoType": 2, "barrierId": 1, "stream": S}, 207000, []),
     ("aclrtCmoAsyncWithBarrier", {"size": 64}, 100000, ["EH0008"]),
     ("aclrtCmoWaitBarrier", {"taskInfo": P}, 100000, ["EH0007"]),
     ("aclrtRandomNumAsync", {"stream": S}, 100000, ["EH0008"]),

@@ -64,7 +64,7 @@ ROWS: list[Row] = [
     ("aclrtMemP2PMap", {"size": 64}, 100000, ["EH0008"]),
     ("aclrtMemP2PMap", {"devPtr": D, "size": 0}, 100000, ["EH0007"]),
     ("aclrtMemP2PMap", {"devPtr": D, "size": 64, "flags": 1}, 100000, ["EH0009"]),
-    ("aclrtMemP2PMap", {"devPtr": D, "size": 64, "dstDevId": 2}, 107001, ["EE1003"]),
+    ("aclrtMemP2PMap", {"devPtr": D, "size": 64, "dstDevId": 2}, 107001, []),
     ("aclrtMemP2PMap", {"devPtr": D, "size": 64, "dstDevId": 1}, 0, []),
     ("aclrtDeviceGetBareTgid", {}, 100000, ["EH0008"]),
     ("aclrtIpcMemImportPidInterServer", {"key": "x", "num": 1}, 107000, ["EE1004"]),
@@ -75,7 +75,7 @@ ROWS: list[Row] = [
     ("aclrtMemUceRepair", {**UCE, "arraySize": 21}, 100000, ["EH0009"]),
     ("aclrtMemUceRepair", {**UCE, "arraySize": 1}, 100000, ["EH0012"]),  # the reserved words are not 0
     ("aclrtDeviceL2CacheFlush", {"rsv": 1}, 100000, ["EH0012"]),
-    ("aclrtDeviceL2CacheFlush", {}, 207000, []),
+    ("aclrtDeviceL2CacheFlush", {}, 207000, ["EE1015"]),
     # managed memory
     *[("aclrtMemManagedPrefetchBatchAsync", {**BATCH, name: None}, 100000, ["EH0008"])
       for name in ("ptrs", "sizes", "prefetchLocs", "prefetchLocIdxs")],

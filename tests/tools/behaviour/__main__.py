@@ -12,15 +12,29 @@ from typing import Any
 
 from tests.tools.behaviour.replay import Finding, replay
 
+_KEYS = frozenset({"id", "chip", "group", "setup", "steps"})
+
 
 def scenarios(paths: list[Path], only: str) -> Iterator[dict[str, Any]]:
-    """Read the scenarios of files (folders: all .jsonl in them) whose id contains `only`."""
+    """Read the scenarios of files whose id contains `only`.
+
+    Of a folder all .jsonl in it are read, at any depth; rows of what is no scenario, such as tables of differences, are
+    told on standard error and left out. A file that is named must have scenarios alone.
+
+    Raises:
+        SystemExit: a row of a file that was named is no scenario.
+    """
     for path in paths:
-        for file in sorted(path.glob("*.jsonl")) if path.is_dir() else [path]:
-            for line in file.read_text().splitlines():
-                scenario = {**json.loads(line), "file": str(file.resolve())}
-                if only in scenario["id"]:
-                    yield scenario
+        for file in sorted(path.rglob("*.jsonl")) if path.is_dir() else [path]:
+            rows = [json.loads(line) for line in file.read_text().splitlines()]
+            if others := sum(not row.keys() >= _KEYS for row in rows):
+                told = f"{file}: {others} of {len(rows)} rows are no scenarios: they need {', '.join(sorted(_KEYS))}"
+                if not path.is_dir():
+                    sys.exit(told)
+                print(told, file=sys.stderr)
+            for row in rows:
+                if row.keys() >= _KEYS and only in row["id"]:
+                    yield {**row, "file": str(file.resolve())}
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import ref
@@ -33,6 +34,18 @@ def elsewhere(text: str) -> None:
     """Say where the program is whose call this thread carries out, as "file:line"; empty: nobody knows."""
     file, _, line = text.rpartition(":")
     _ELSEWHERE.call_site = (Code(file), int(line)) if file and line.isdigit() else None
+
+
+@contextmanager
+def apart() -> Iterator[None]:
+    """Let this thread carry out calls that were made elsewhere meanwhile: what `elsewhere` says ends with it."""
+    here = _ELSEWHERE.__dict__
+    kept = here.copy()
+    try:
+        yield
+    finally:
+        here.clear()
+        here.update(kept)
 
 
 def call_site(depth: int = 2) -> CallSite | None:

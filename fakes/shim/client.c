@@ -32,7 +32,6 @@
 #endif
 
 extern char **environ;
-void shim_find_site(char *text, size_t room) __attribute__((visibility("hidden")));
 
 static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t mapping = PTHREAD_MUTEX_INITIALIZER;

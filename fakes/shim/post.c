@@ -27,7 +27,7 @@ typedef struct {
     uint32_t device, sq, epoch, credit, tail, depth;
 } queue;
 
-enum { SQE_BYTES = 64, INFO_BYTES = 64, MOST_ENTRIES = 256, QUEUES = 4096 };
+enum { SQE_BYTES = 64, INFO_BYTES = 64, MOST_ENTRIES = 256, QUEUES = 4096, ALIGNED = 16 };
 
 static pthread_mutex_t posting = PTHREAD_MUTEX_INITIALIZER;
 static queue queues[QUEUES]; /* those that share a place take turns: the other one is called for */
@@ -41,7 +41,7 @@ static char *space(shim_region *shared, uint32_t bytes) {
     uint64_t skip = left < bytes ? left : 0;
     if (posted + skip + bytes - atomic_load(&shared->taken) > shared->posts_bytes) return 0;
     if (skip) {
-        *(shim_post *)(ring + at) = (shim_post){SHIM_SKIP, (uint32_t)skip};
+        *(shim_post *)(ring + at) = (shim_post){SHIM_SKIP, (uint32_t)skip, 0, 0};
         atomic_store(&shared->posted, posted + skip);
         at = 0;
     }
@@ -54,23 +54,42 @@ static void ring(shim_region *shared) {
     if (atomic_exchange(&shared->listens, 0)) syscall(SYS_futex, &shared->rung, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
+/* Whether all entries may be posted: a checker may have to see some when they are sent. */
+static int may_wait(const shim_region *shared, const send_info *info) {
+    for (uint32_t i = 0; i < info->count && shared->patterns; i++) {
+        uint64_t words[2];
+        memcpy(words, (const char *)info->entries + SQE_BYTES * i, sizeof words);
+        for (uint32_t n = 0; n < shared->patterns; n++) {
+            const shim_pattern *it = &shared->called_for[n];
+            if ((words[0] & it->mask[0]) == it->value[0] && (words[1] & it->mask[1]) == it->value[1]) return 0;
+        }
+    }
+    return 1;
+}
+
 /* Posts a send; 0 where it must be called for. */
 static int posted(shim_region *shared, uint32_t device, send_info *info) {
     uint32_t flags = atomic_load_explicit(&shared->flags, memory_order_relaxed);
-    if ((flags & ~SHIM_FREE_RUN) != SHIM_POSTS) return 0;
+    if ((flags & ~(SHIM_FREE_RUN | SHIM_WANTS_SITES)) != SHIM_POSTS) return 0;
     if (info->type || info->ts || !info->entries || info->entries - shared->memory < shared->bytes) return 0;
     if (!info->count || info->count > MOST_ENTRIES) return 0;
     if (!(flags & SHIM_FREE_RUN) && atomic_load(&shared->waiting)) return 0; /* somebody waits for what this send does */
-    uint32_t size = SQE_BYTES * info->count, bytes = SHIM_POST_HEAD + INFO_BYTES + size;
+    if (!may_wait(shared, info)) return 0;
+    char site[SHIM_SITE];
+    site[0] = 0;
+    if (flags & SHIM_WANTS_SITES) shim_find_site(site, sizeof site);
+    uint32_t named = (uint32_t)strlen(site), size = SQE_BYTES * info->count;
+    uint32_t bytes = (uint32_t)(SHIM_POST_HEAD + INFO_BYTES + size + (named + ALIGNED - 1) / ALIGNED * ALIGNED);
     queue *it = place(device, info->sq);
     pthread_mutex_lock(&posting);
     char *at = 0;
     if (it->device == device && it->sq == info->sq && it->epoch == atomic_load(&shared->epoch) && it->credit >= info->count)
         at = space(shared, bytes);
     if (at) {
-        *(shim_post *)at = (shim_post){device, bytes};
+        *(shim_post *)at = (shim_post){device, bytes, named, 0};
         memcpy(at + SHIM_POST_HEAD, info, INFO_BYTES);
         memcpy(at + SHIM_POST_HEAD + INFO_BYTES, (const void *)info->entries, size);
+        memcpy(at + SHIM_POST_HEAD + INFO_BYTES + size, site, named);
         ((send_info *)(at + SHIM_POST_HEAD))->entries = shared->base + (uint64_t)(at - (char *)shared) + SHIM_POST_HEAD + INFO_BYTES;
         info->position = it->tail;
         it->credit -= info->count;

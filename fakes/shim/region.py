@@ -22,6 +22,8 @@ _MAPPING = struct.Struct("<QQqQ")
 _MAPPINGS = 1 << 18
 """Mapping changes that one call may make; they are carried out when it returns."""
 WANTS_SITES, ENDED, POSTS, FREE_RUN = 1, 2, 4, 16
+MOST_PATTERNS, PATTERN_WORDS = 8, 4
+"""Kinds of entries that are not posted: two words of the mask and two of the value of each."""
 POSTS_BYTES = 1 << 22
 """Space for sends that the server has not taken yet."""
 
@@ -39,7 +41,8 @@ class Header(ctypes.Structure):
         ("posts_bytes", ctypes.c_uint64),
         ("posted", ctypes.c_uint64), ("taken", ctypes.c_uint64), ("epoch", ctypes.c_uint32),
         ("waiting", ctypes.c_uint32), ("lost", ctypes.c_uint32),
-        ("rung", ctypes.c_uint32), ("listens", ctypes.c_uint32),
+        ("rung", ctypes.c_uint32), ("listens", ctypes.c_uint32), ("patterns", ctypes.c_uint32),
+        ("called_for", ctypes.c_uint64 * (MOST_PATTERNS * PATTERN_WORDS)),
     )  # fmt: skip
 
 

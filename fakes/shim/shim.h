@@ -7,11 +7,13 @@
 #define NPUHAL_SHIM_H
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define SHIM_MAGIC 0x4d494853u /* "SHIM" */
 #define SHIM_ARGS 12
 #define SHIM_SITE 480
+#define SHIM_PATTERNS 8
 #define SHIM_HEADER 4096 /* of the region, and of each slot */
 
 enum { SHIM_WANTS_SITES = 1, SHIM_ENDED = 2, SHIM_POSTS = 4, SHIM_LOST = 8, SHIM_FREE_RUN = 16 };
@@ -21,6 +23,11 @@ typedef struct {
     int64_t file;    /* descriptor of the server, above it which file that is; -1: nobody may touch the range any more */
     uint64_t offset;
 } shim_mapping;
+
+/* Entries whose first 16 bytes have these values under these masks. */
+typedef struct {
+    uint64_t mask[2], value[2];
+} shim_pattern;
 
 typedef struct {
     uint32_t magic, slots;
@@ -42,15 +49,18 @@ typedef struct {
     uint32_t lost;             /* what calls answer after the server has ended */
     _Atomic uint32_t rung;     /* grows when the program has posted while nobody takes posts */
     _Atomic uint32_t listens;  /* whether a thread of the server sleeps until it does */
+    uint32_t patterns;         /* how many of the following are used */
+    shim_pattern called_for[SHIM_PATTERNS]; /* entries that are not posted */
 } shim_region;
 
-/* A posted send: this, the struct halTaskSendInfo, then the entries. */
+/* A posted send: this, the struct halTaskSendInfo, the entries, then the site. */
 typedef struct {
     uint32_t device, bytes; /* device SHIM_SKIP: nothing up to the end of the ring */
+    uint32_t site, gap;     /* length of the site */
 } shim_post;
 
 #define SHIM_SKIP UINT32_MAX
-#define SHIM_POST_HEAD 16
+#define SHIM_POST_HEAD sizeof(shim_post)
 
 typedef struct {
     _Atomic uint32_t owner;    /* thread id, 0: free */
@@ -88,7 +98,7 @@ typedef struct {
     uint16_t first;      /* rule */
 } shim_function;
 
-_Static_assert(sizeof(shim_region) == 144 && sizeof(shim_slot) == 656, "region.py has the same layouts");
+_Static_assert(sizeof(shim_region) == 400 && sizeof(shim_post) == 16 && sizeof(shim_slot) == 656, "region.py has the same layouts");
 
 extern const shim_function npuhal_shim_functions[];
 extern const uint32_t npuhal_shim_count;
@@ -96,6 +106,7 @@ extern const shim_rule shim_rules[] __attribute__((visibility("hidden")));
 
 shim_region *shim_current(void) __attribute__((visibility("hidden")));
 shim_slot *shim_current_slot(void) __attribute__((visibility("hidden")));
+void shim_find_site(char *text, size_t room) __attribute__((visibility("hidden")));
 int32_t shim_send(uint32_t function, uint32_t device, void *info) __attribute__((visibility("hidden")));
 int64_t npuhal_shim_call(uint32_t function, uint64_t *args);
 int32_t npuhal_shim_lacks(const char *name, int32_t code);

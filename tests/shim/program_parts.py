@@ -5,7 +5,8 @@ import sys
 
 library = (ctypes.PyDLL if sys.argv[1] == "locked" else ctypes.CDLL)("libascend_hal.so")
 Words = ctypes.c_uint32 * 64
-DEVICE_MEMORY = 1 << 10
+DEVICE_MEMORY, HOST_MEMORY = 1 << 10, 2 << 10
+NOTIFY = 3
 
 
 def check(code: int) -> None:
@@ -24,10 +25,10 @@ def open_card() -> None:
     check(library.halDeviceOpen(0, words(), words()))
 
 
-def allocate(size: int) -> int:
-    """Return the address of device memory."""
+def allocate(size: int, kind: int = DEVICE_MEMORY) -> int:
+    """Return the address of device memory, or of host memory."""
     memory = ctypes.c_void_p()
-    check(library.halMemAlloc(ctypes.byref(memory), ctypes.c_uint64(size), ctypes.c_uint64(DEVICE_MEMORY)))
+    check(library.halMemAlloc(ctypes.byref(memory), ctypes.c_uint64(size), ctypes.c_uint64(kind)))
     return memory.value or 0
 
 
@@ -52,13 +53,25 @@ def queue() -> tuple[int, int]:
     return given[0], made[0]
 
 
-def send(sq: int, sqe: bytes) -> None:
-    """Send an entry."""
-    buffer = ctypes.create_string_buffer(sqe, 64)
+def notify() -> int:
+    """Return the id of a notify."""
+    made = words()
+    check(library.halResourceIdAlloc(0, words(NOTIFY), made))
+    return made[0]
+
+
+def sending(sq: int, buffer: ctypes.Array[ctypes.c_char]) -> ctypes.Array[ctypes.c_uint32]:
+    """Return the struct that sends one entry."""
     info = words(0, 0, sq, 0)
     ctypes.c_uint64.from_buffer(info, 16).value = ctypes.addressof(buffer)
     info[6] = 1
-    check(library.halSqTaskSend(0, info))
+    return info
+
+
+def send(sq: int, sqe: bytes) -> None:
+    """Send an entry."""
+    buffer = ctypes.create_string_buffer(sqe, 64)
+    check(library.halSqTaskSend(0, sending(sq, buffer)))
 
 
 def wait(sq: int, head: int = 1) -> bool:

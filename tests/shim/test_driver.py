@@ -187,6 +187,25 @@ def test_reports_name_the_line_the_stream_and_the_range(run_python: Run, tmp_pat
         assert done.stderr.count(f"submitted at {HERE / 'program_parts.py'}:{number})") >= 2
 
 
+@pytest.mark.parametrize(
+    ("options", "sources"), [("check=race,source", 1), ("check=race", 0), ("check=race&free_run=1", 0)]
+)
+def test_sends_that_are_posted_are_checked_as_others(run_python: Run, options: str, sources: int) -> None:
+    layouts = plugin(find_chip("ascend910b3")).layouts
+    copy = layouts["sdma"].encode(length=4096)
+    entries = [
+        bytes(each).ljust(64, b"\0").hex()
+        for each in (layouts["nop"].encode(), copy, layouts["notify_wait"].encode(), layouts["notify_record"].encode())
+    ]
+    done = run_python(f"fake://ascend910b3?{options}", "posts.py", "locked", *entries)
+    assert done.stdout == "True True\n"
+    assert (done.stderr.count("source: the source of copy"), done.stderr.count("race: bytes")) == (sources, 1)
+    for file in ("program_parts.py", "posts.py"):
+        lines = (HERE / file).read_text().splitlines()
+        number = next(number for number, line in enumerate(lines, 1) if "halSqTaskSend(0, " in line)
+        assert f"submitted at {HERE / file}:{number})" in done.stderr
+
+
 def test_attached_functions_work_and_fail(run_python: Run, tmp_path: Path) -> None:
     layout = plugin(find_chip("ascend910b3")).layouts["kernel_aiv"]
     report = tmp_path / "report.json"

@@ -67,6 +67,26 @@ def test_each_execution_waits_for_the_record_that_is_newest_then(device: Device,
     made.close()
 
 
+def test_a_graph_waits_for_a_record_from_before_its_capture(device: Device, note: Kernel, log: list[int]) -> None:
+    inner, outer, event = device.create_stream(), device.create_stream(), device.create_event()
+    note[1](1, stream=outer)
+    outer.record(event)
+    with inner.capture() as made:
+        inner.wait_external(event)
+        note[1](0, stream=inner)
+    made.launch(inner)
+    inner.synchronize(2000)
+    assert log == [1, 0]
+    note[1](2, stream=outer)
+    outer.record(event)
+    made.launch(inner)
+    inner.synchronize(2000)
+    assert log == [1, 0, 2, 0]
+    assert code_of(outer.wait, event) == 107000
+    made.close()
+    event.close()
+
+
 def test_each_execution_records_for_streams_and_the_host(device: Device, note: Kernel, log: list[int]) -> None:
     inner, outer, event = device.create_stream(), device.create_stream(), device.create_event()
     with inner.capture() as made:

@@ -287,13 +287,17 @@ class Event(NotCopied):
         """Let executions of graphs record it, or wait for it, and nobody else.
 
         Raises:
-            InvalidArgument 107000: a stream has recorded it (EE1018).
+            InvalidArgument 107000: graphs are to record it, and a stream has (EE1018).
         """
         self._state.use_outside(records=records)
 
     def hold_newest(self) -> Signal | None:
         """Return what the newest record sets, with a user added; None where no record stands."""
         return self._state.hold_newest()
+
+    def wait_newest(self, signal: Signal, stream: Stream) -> None:
+        """Let a stream wait for what `hold_newest` has returned, and take the user over."""
+        event_waits.send_wait(self._state, signal, stream, 0)
 
     def publish(self, signal: Signal, stream: Stream) -> None:
         """Make the record of an execution that was just queued in a stream the newest one."""

@@ -131,10 +131,10 @@ class EventState:
         """Let executions of graphs record it, or wait for it, and nobody else.
 
         Raises:
-            InvalidArgument 107000: a stream has recorded it (EE1018).
+            InvalidArgument 107000: graphs are to record it, and a stream has (EE1018).
         """
         outside = self.outside
-        if self.latest is not None and (outside is None or (records and not outside.records)):
+        if records and self.latest is not None and (outside is None or not outside.records):
             raise mixed(self, "record")
         if outside is None:
             self.outside = outside = Outside()

@@ -97,7 +97,7 @@ class ExternalEvents(ModelLauncher):
             for _ in self._records:
                 held.append(ByteSignal.cleared(stream.device))
             fresh = tuple(held)
-            image = self._image(held)
+            image = self._image(held, stream)
             if self._last is not stream:
                 self._over.wait(stream)
             self._bring(stream, image)
@@ -110,8 +110,11 @@ class ExternalEvents(ModelLauncher):
         self._over.record(stream)
         self._last = stream
 
-    def _image(self, held: list[Signal]) -> bytes:
-        """Return the table of one execution, whose records use the bytes that are held already."""
+    def _image(self, held: list[Signal], stream: Stream) -> bytes:
+        """Return the table of one execution, whose records use the bytes that are held already.
+
+        A record from before the first graph that waits for the event has set no byte: the stream waits for it.
+        """
         chip = self._model.device.chip
         records = b"".join(
             write_body(chip, signal.address, 1, _BYTE) for signal in held if isinstance(signal, ByteSignal)
@@ -119,9 +122,13 @@ class ExternalEvents(ModelLauncher):
         addresses = []
         for event, _ in self._waits:
             signal = event.hold_newest()
-            if signal is not None:
+            if isinstance(signal, ByteSignal):
                 held.append(signal)
-            addresses.append(signal.address if isinstance(signal, ByteSignal) else 0)
+                addresses.append(signal.address)
+                continue
+            if signal is not None:
+                event.wait_newest(signal, stream)
+            addresses.append(0)
         return records + b"".join(map(_ADDRESS.pack, addresses))
 
     def _bring(self, stream: Stream, image: bytes) -> None:

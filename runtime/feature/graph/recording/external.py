@@ -27,7 +27,7 @@ def record(stream: Stream, event: Event) -> None:
         NotSupported 207000: the event keeps time, is shared or keeps one signal for life, the graph has hardware queues
             or is a branch of a conditional node, or the chip waits for no values.
         CaptureError 107029: the stream is not captured (EE1016).
-        InvalidArgument 107000: the graph uses the event already, or it was recorded by a stream (EE1018).
+        InvalidArgument 107000: the graph uses the event already, or a stream has recorded it (EE1018).
     """
     _capture(stream, event, "external record", CaptureRecordExternal(), records=True)
 
@@ -35,7 +35,7 @@ def record(stream: Stream, event: Event) -> None:
 def wait(stream: Stream, event: Event) -> None:
     """Let each execution of the graph that a stream is captured into wait for the newest record that there is then.
 
-    See `record` for the errors.
+    A stream may have recorded the event already. See `record` for the other errors.
     """
     _capture(stream, event, "external wait", CaptureWaitExternal(), records=False)
 

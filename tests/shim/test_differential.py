@@ -74,3 +74,13 @@ def test_calls_of_any_function_are_answered_alike(acl: Path) -> None:
 def test_the_same_seed_makes_the_same_program() -> None:
     assert generate("a", 50) == generate("a", 50) != generate("b", 50)
     assert str(Step("aclrtFree", {"devPtr": {"var": "memory1"}})) == "aclrtFree(devPtr=memory1)"
+
+
+@pytest.mark.parametrize(("step", "ours", "theirs", "is_one"), [
+    (Step("aclrtFree", {"devPtr": {"var": "stream1"}}), [107000, {}, []], [0, {}, []], True),
+    (Step("aclrtFree", {"devPtr": {"var": "memory1"}}), [107000, {}, []], [0, {}, []], False),
+    (Step("aclrtRecordEvent", {"event": {"var": "memory1"}}), [107017, {}, ["EE1017"]], "ended with -11", True),
+    (Step("aclrtRecordEvent", {"event": {"var": "event1"}}), [0, {}, []], "ended with -11", False),
+])  # fmt: skip
+def test_differences_that_the_documents_name_are_no_faults(step: Step, ours: Any, theirs: Any, is_one: bool) -> None:
+    assert (differential.difference([ours], [theirs], program=[step]) is None) is is_one

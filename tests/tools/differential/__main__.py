@@ -130,7 +130,7 @@ def difference(
             continue
         if not isinstance(a, str) and not isinstance(b, str) and a[:2] == b[:2] and None in (a[2], b[2]):
             continue  # one of them does not tell its messages
-        if at < len(program) and not isinstance(a, str) and not isinstance(b, str) and is_named(program[at], a, b):
+        if at < len(program) and not isinstance(a, str) and is_named(program[at], a, b):
             return None
         return at, a, b
     return None

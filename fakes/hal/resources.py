@@ -93,6 +93,7 @@ class ResourceCalls(Chapter):
             return c.DRV_ERROR_IOCRL_FAIL
         if kind == "stream":
             device.stream_memory.pop(in_.resourceId, None)
+            device.bound.pop(in_.resourceId, None)
         device.forget_signal(kind, in_.resourceId)
         device.ids[kind].give(in_.resourceId)  # last: until then an interrupt leaves it to be freed again
         return 0

@@ -139,7 +139,12 @@ class QueueCalls(Chapter):
         cq_id = self._take(device, "cq", in_.cqId if in_.flag & _SPECIFIED_CQ else None)
         if cq_id is None:
             return c.DRV_ERROR_NO_RESOURCES
-        device.logic[cq_id] = LogicQueue(cq_id, in_.cqeDepth, in_.cqeSize, in_.info[0])
+        made = device.logic[cq_id] = LogicQueue(cq_id, in_.cqeDepth, in_.cqeSize, in_.info[0])
+        for stream, bound in device.bound.items():
+            if bound.cq_id == cq_id:  # its number was kept, and with it the binding
+                device.bound[stream] = made
+                if stream in device.by_stream:
+                    device.by_stream[stream].logic = made
         out.sqId, out.cqId, out.queueVAddr, out.flag = ANY_SQ, cq_id, 0, 0
         return 0
 
@@ -177,7 +182,8 @@ class QueueCalls(Chapter):
             if logic is None:
                 return c.DRV_ERROR_INVALID_VALUE
             logic.freed = True
-            device.bound = {stream: cq for stream, cq in device.bound.items() if cq is not logic}
+            if not info.flag & c.TSDRV_FLAG_RSV_CQ_ID:  # else a new one of that number has the same streams
+                device.bound = {stream: cq for stream, cq in device.bound.items() if cq is not logic}
             for sq in device.queues.values():
                 if sq.logic is logic:
                     sq.logic = None

@@ -266,6 +266,23 @@ def test_the_streams_of_a_group_report_to_one_queue(rig: Rig) -> None:
     assert two.receive() == (0, [])
 
 
+@pytest.mark.parametrize("reserved", [True, False])
+def test_a_logic_queue_of_a_reserved_number_has_the_same_streams(rig: Rig, reserved: bool) -> None:
+    stream = rig.stream()
+    free = s.halSqCqFreeInfo(type=c.DRV_LOGIC_TYPE, cqId=stream.logic_id)
+    free.flag = c.TSDRV_FLAG_RSV_CQ_ID if reserved else 0
+    in_ = s.halSqCqInputInfo(type=c.DRV_LOGIC_TYPE, cqeSize=32, cqeDepth=64)
+    in_.flag, in_.cqId = c.TSDRV_FLAG_SPECIFIED_CQ_ID, stream.logic_id
+    out = s.halSqCqOutputInfo()
+    for _ in range(2):
+        assert rig.hal.halSqCqFree(rig.dev, ctypes.byref(free)) == 0
+        assert rig.hal.halSqCqAllocate(rig.dev, ctypes.byref(in_), ctypes.byref(out)) == 0
+        assert out.cqId == stream.logic_id
+    stream.send(rig.nop(stream, 5, wr_cqe=1))
+    stream.drain()
+    assert [cqe.sq_id for cqe in stream.receive()[1]] == [stream.sq_id] * reserved
+
+
 def test_ids_that_were_reserved_are_for_who_names_them(rig: Rig) -> None:
     stream = rig.stream(depth=64)
     sq_id, cq_id = stream.sq_id, rig.fake.device().queues[stream.sq_id].cq_id

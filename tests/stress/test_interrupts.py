@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 
 import pytest
 
-from tests.stress.storm import Storm
+from tests.stress.storm import CtrlC, HandlerError, Storm, finalizers_may_be_interrupted
 
 CHIPS = ("ascend910b3", "ascend950")
 Record = Callable[[str, object], None]
 
 
 def weather(url: str, seed: int, interrupts: int, record: Record) -> None:
-    storm = Storm(url, seed)
-    storm.run(interrupts)
-    storm.check()
-    storm.device.close(force=True)
-    storm.machine.close(force=True)
+    with finalizers_may_be_interrupted():
+        storm = Storm(url, seed)
+        storm.run(interrupts)
+        storm.check()
+        storm.device.close(force=True)
+        storm.machine.close(force=True)
     record("cases", storm.struck.total())
 
 
@@ -32,3 +34,20 @@ def test_a_program_goes_on_after_interrupts(chip: str, record_property: Record) 
 @pytest.mark.parametrize("chip", CHIPS)
 def test_a_program_goes_on_after_5000_interrupts(tier: str, chip: str, record_property: Record) -> None:
     weather(f"{tier}://{chip}?seed=5", 5, 5000, record_property)
+
+
+def test_only_the_interrupts_of_a_storm_may_end_in_a_finalizer(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Broken:
+        def __init__(self, raises: type[BaseException]) -> None:
+            self.raises = raises
+
+        def __del__(self) -> None:
+            raise self.raises
+
+    reported: list[type[BaseException]] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: reported.append(unraisable.exc_type))
+    with finalizers_may_be_interrupted():
+        for each in (CtrlC, ValueError, HandlerError, KeyboardInterrupt):
+            Broken(each)
+    Broken(CtrlC)
+    assert reported == [ValueError, KeyboardInterrupt, CtrlC]

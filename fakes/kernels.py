@@ -10,6 +10,7 @@ import ctypes
 import struct
 from collections.abc import Callable, Collection, Iterator
 from operator import index
+from types import CodeType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from fakes.checkers.access import ARGUMENTS, READ, WRITE
@@ -202,6 +203,18 @@ class Kernel:
     """Slots of the arguments it reads and writes, where it says so; by default its views tell."""
     writes: Slots = None
     views: Views = field(default_factory=_views, compare=False, repr=False)
+
+
+def with_body(function: KernelFunction) -> tuple[KernelFunction, CodeType]:
+    """Return a function that does what a kernel's function does, and its code: frames of calls are known by that."""
+    body = function.__code__ if isinstance(function, FunctionType | MethodType) else None
+    if isinstance(body, CodeType):
+        return function, body
+
+    def call(context: Context) -> object:
+        return function(context)
+
+    return call, call.__code__
 
 
 _BUILT_IN = "tsKernel:"

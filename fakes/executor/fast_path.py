@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Generator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fakes.errors import FakeError, MemoryFault, StandInFailed
 from fakes.executor import kernel as slow_path
-from fakes.kernels import Arguments, Context
+from fakes.kernels import Arguments, Context, with_body
 from fakes.machine.begun import NOT_PLAIN, RAN, STOPPED, WAITS
 from fakes.machine.journal import Executed, new_entry
 
@@ -34,8 +34,8 @@ class Plain:
     """A kernel entry, as far as it is the same for all its launches, and the function that stood for its code last."""
 
     __slots__ = (
-        "blocks", "calls", "code", "core", "cost", "detail", "engines", "function", "kernel", "kernels_version", "mask",
-        "memory_version", "never", "pc", "shift", "taken", "there",
+        "blocks", "body", "calls", "code", "core", "cost", "detail", "engines", "function", "kernel", "kernels_version",
+        "mask", "memory_version", "never", "pc", "shift", "taken", "there",
     )  # fmt: skip
 
     def __init__(self, parts: slow_path.Parts, field: Field) -> None:
@@ -56,12 +56,25 @@ class Plain:
             at = memory.device_pointer(self.pc, len(kernel.code), "instruction fetch")
         except MemoryFault:
             return False
-        self.kernel, self.function, self.calls = kernel, kernel.function, 1 if kernel.grid else self.blocks
+        self.kernel, self.calls = kernel, 1 if kernel.grid else self.blocks
+        self.function, self.body = with_body(kernel.function)
         self.code, self.there = kernel.code, (ctypes.c_char * len(kernel.code)).from_address(at)
         self.core, self.cost = slow_path.charge(machine, self.blocks, self.engines)
         self.detail = slow_path.told(kernel, self.blocks)
         self.kernels_version, self.memory_version = kernels.version, memory.version
         return True
+
+    def has_raised(self, error: BaseException) -> bool:
+        """Whether an exception comes from the function, rather than from a signal behind it.
+
+        It has the function's frame then. A call that fails by itself, of a function without parameters say, adds no
+        frame, and neither does Python's own handler of Ctrl-C.
+        """
+        trace = error.__traceback__
+        inner = None if trace is None else trace.tb_next
+        if inner is None:
+            return not isinstance(error, KeyboardInterrupt)
+        return inner.tb_frame.f_code is self.body
 
 
 class PlainKernels:
@@ -115,50 +128,49 @@ class PlainKernels:
             Arguments.plain(memory, word >> plain.shift & plain.mask, device), memory,
         )  # fmt: skip
         function, detail = plain.function, plain.detail
-        calls, given = plain.calls, (context,)
-        call = map(function, given)
+        made: Any = None
+        blocks, block = range(plain.calls), 0
         try:
-            memo += call  # as `fakes.executor.task.once` does
-        except BaseException as error:
-            return self._failed(device, sq, raw, plain, error)
-        made = memo[0]
-        if made is not None and isinstance(made, Generator):
-            return self._yielded(device, sq, raw, plain, context, made)
-        if calls > 1:
-            for block in range(1, calls):
+            for block in blocks:
                 context.block = block
-                call = map(function, given)
-                try:
-                    memo += call
-                except BaseException as error:
-                    return self._failed(device, sq, raw, plain, error)
-                made = memo[block]
+                made = function(context)
                 if made is not None and isinstance(made, Generator):
-                    return self._yielded(device, sq, raw, plain, context, made)
+                    break
                 made = None  # no condition before the jump back, see `npuhal.changed` on interrupts
-        cost = plain.cost if context.cost_ns is None else context.cost_ns
-        device.waiting.clear()  # `Device.wrote`, which most of what runs here would call
-        start, end = device.engines.occupy(sq, plain.engines, cost)
-        entry = new_entry(Executed, (start, end, device.index, sq.stream_id, position, "kernel", detail))
+            else:
+                cost = plain.cost if context.cost_ns is None else context.cost_ns
+                device.waiting.clear()  # `Device.wrote`, which most of what runs here would call
+                start, end = device.engines.occupy(sq, plain.engines, cost)
+                entry = new_entry(Executed, (start, end, device.index, sq.stream_id, position, "kernel", detail))
+        except BaseException as error:
+            if plain.has_raised(error):
+                memo += (None,) * block
+                return self._failed(device, sq, raw, plain, error)
+            memo += (*(None,) * block, made)  # broken off behind the function of a block, see `task.once`
+            raise
+        if made is not None:
+            memo += (*(None,) * block, made)
+            return self._yielded(device, sq, raw, plain, context, made)
         log = machine.log
         # nothing from here on can be interrupted
         sq.wait_since = -1
         sq.head = (position + plain.taken) % sq.depth
         sq.done += plain.taken
         log += (entry,)
-        if calls == 1:
-            del memo[0]
-        else:
-            memo.clear()
         return RAN
 
     def _failed(self, device: Device, sq: SubmissionQueue, raw: bytes, plain: Plain, error: BaseException) -> int:
         """The function has raised."""
 
-        def fail(_task: Task) -> int:
+        def fail(task: Task) -> int:
             if isinstance(error, FakeError):
-                raise error
-            raise StandInFailed(error) from error
+                failure: FakeError = error
+            else:
+                failure = StandInFailed(error)
+                failure.__cause__ = error
+            sq.memo += (failure,)
+            task.steps = len(sq.memo)
+            raise failure
 
         return self._slow_path(device, sq, raw, plain, fail)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from fakes.errors import MemoryFault, TaskFault
 from npuhal.records import dataclass
 
 if TYPE_CHECKING:
@@ -70,13 +71,20 @@ def once(task: Task, step: Callable[[What], Made], what: What) -> Made:
     An interrupt (Ctrl-C, the exception of a signal handler) can break a task off anywhere. It is begun again then: what
     a handler writes can be written twice, and what it reads of what it changes, or does besides, are steps that it
     finds made. Step and memo are one operation: an interrupt comes before both or behind both, if the step ends with
-    what it changes, and that is no call.
+    what it changes, and that is no call. A fault of a step is what comes of it, too.
     """
     memo, number = task.sq.memo, task.steps
-    task.steps = number + 1
     if number == len(memo):
-        memo += map(step, (what,))
+        try:
+            memo += map(step, (what,))
+        except (TaskFault, MemoryFault) as fault:
+            memo += (fault,)
+            task.steps = number + 1
+            raise
+    task.steps = number + 1
     made: Any = memo[number]
+    if isinstance(made, TaskFault | MemoryFault):
+        raise made
     return made  # type: ignore[no-any-return]
 
 

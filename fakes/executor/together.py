@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, TypeVar
 
-from fakes.errors import FakeError, StandInFailed
+from fakes.errors import FakeError, MemoryFault, StandInFailed, TaskFault
 from fakes.machine.begun import Begun
 
 if TYPE_CHECKING:
@@ -30,16 +30,25 @@ def call(task: Task, function: Callable[[What], object], context: What) -> None:
         StandInFailed: it has made a mistake of its own; what it raises of the fake's errors is meant, and passes.
     """
     memo, number = task.sq.memo, task.steps
-    task.steps = number + 1
     if number == len(memo):  # as `once` does
         calls = map(function, (context,))
         try:
             memo += calls
+        except (TaskFault, MemoryFault) as fault:
+            memo += (fault,)
+            task.steps = number + 1
+            raise
         except FakeError:
             raise
         except BaseException as error:
-            raise StandInFailed(error) from error
+            failure = StandInFailed(error)
+            memo += (failure,)
+            task.steps = number + 1
+            raise failure from error
+    task.steps = number + 1
     made = memo[number]
+    if isinstance(made, TaskFault | MemoryFault):
+        raise made
     if isinstance(made, Generator):
         task.parts = [*(task.parts or ()), made]
 

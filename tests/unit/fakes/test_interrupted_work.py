@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import threading
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from fakes.machine.card import Device as Card
 from npuhal.changed import Changed
 from runtime.api import Runtime
 from runtime.cli.sample import minimal_kernel
+from runtime.errors import RuntimeFault
 from tests.tools.interrupts import Interrupter, all_free
 
 MOST_PLACES = 1000
@@ -137,4 +140,56 @@ def test_an_interrupt_in_a_c_call_is_raised_in_its_thread() -> None:
     assert [type(error) for error in raised] == [KeyboardInterrupt]
     ask()
     assert len(raised) == 1
+    machine.close(force=True)
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+def test_functions_of_blocks_are_called_once_each(chip: str) -> None:
+    machine = Runtime(f"fake://{chip}?seed=1")
+    device = machine.device(0)
+    fake: Any = device.hal.fake
+    card: Card = fake.devices[0]
+    stream, ran = device.create_stream(), list[int]()
+    kernel = device.load(minimal_kernel("note", 1)).only
+    fake.attach(kernel.code, lambda context: ran.append(context.block), name="note")
+    for _ in range(3):
+        kernel[4](1, stream=stream)
+        stream.synchronize(10_000)  # from now on by the fast path
+
+    def queue() -> None:
+        ran.clear()
+        card.hold()
+        kernel[4](1, stream=stream)
+        card.release()
+
+    def check(_place: int) -> None:
+        stream.synchronize(10_000)
+        assert ran == [0, 1, 2, 3], interrupter.at
+        queue()
+
+    queue()
+    interrupter = Interrupter("executor/fast_path.py", never_inside="fakes/kernels.py")
+    assert interrupter.everywhere(lambda: stream.synchronize(10_000), check, MOST_PLACES) > 12
+    machine.close(force=True)
+
+
+@pytest.mark.parametrize(("function", "message"), [
+    (lambda: None, "takes 0 positional arguments"), (partial(divmod, 1, 2), "divmod expected 2 arguments"),
+    (partial(int, base=-1), "int"),
+], ids=["no parameters", "a call in C", "a class"])  # fmt: skip
+def test_a_call_that_fails_by_itself_fails_its_task(function: Callable[..., object], message: str) -> None:
+    machine = Runtime("fake://ascend910b3?seed=1")
+    device = machine.device(0)
+    fake: Any = device.hal.fake
+    stream, ran = device.create_stream(), list[int]()
+    kernel = device.load(minimal_kernel("note", 1)).only
+    fake.attach(kernel.code, partial(lambda seen, context: seen.append(context.block), ran), name="note")
+    for _ in range(3):
+        kernel[2](1, stream=stream)
+        stream.synchronize(10_000)
+    assert ran == [0, 1] * 3
+    fake.attach(kernel.code, function, name="note")
+    kernel[2](1, stream=stream)
+    with pytest.raises(RuntimeFault, match=message):
+        stream.synchronize(10_000)
     machine.close(force=True)

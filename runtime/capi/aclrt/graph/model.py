@@ -7,6 +7,7 @@ from functools import partial
 
 from runtime import errors
 from runtime.capi.aclrt.checks import (
+    anywhere,
     context,
     live,
     null,
@@ -117,8 +118,8 @@ def _bind(
 
 @entry(
     null("modelRI"), live("modelRI", Model), live("stream", Stream), _SOME_STREAM,
-    refuse("is_graph(modelRI_)", "modelRI", "a model built by hand", "EE1016"), uncaptured("stream"), own("stream"),
-    own_model("modelRI"), waits_for_snapshot=True,
+    refuse("is_graph(modelRI_)", "modelRI", "a model built by hand", "EE1016"), uncaptured("stream"),
+    anywhere("stream"), own_model("modelRI"), waits_for_snapshot=True,
 )  # fmt: skip
 def aclmdlRIUnbindStream(acl: Acl, modelRI: Model, stream: Stream) -> None:
     """Take a stream out of a model."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from chips.binary import BinaryError, LoadOptions
 from runtime import errors
-from runtime.capi.aclrt.checks import context, feature, live, null, null_rt, refuse, zero
+from runtime.capi.aclrt.checks import context, feature, live, null, null_rt, refuse, written, zero
 from runtime.capi.aclrt.entry import Out, entry
 from runtime.capi.aclrt.kinds import I64, U32, U64, Address, Callback, Enum, Handle, Info, Size, Text
 from runtime.capi.aclrt.layouts import CHOICE, LIST
@@ -166,7 +166,10 @@ def aclrtBinaryGetFunctionByEntry(
     funcHandle.value = binary.function(funcEntry, _context(acl, call).device).handle
 
 
-@entry(null("handle", "funcName", "kernelName", "funcHandle"), waits_for_snapshot=True)
+@entry(
+    null("handle", "funcName", "kernelName", "funcHandle"), live("handle", Binary), written("funcHandle"),
+    waits_for_snapshot=True,
+)  # fmt: skip
 def aclrtRegisterCpuFunc(
     acl: Acl, handle: Handle, funcName: Text, kernelName: Text, funcHandle: Out[Handle]
 ) -> None:

@@ -159,3 +159,11 @@ def test_what_is_said_of_the_last_task_is_told_by_the_graph(api: Caller, one: in
     said = [entry["args"].get("ExtendInfo") for entry in json.loads(path.read_text()) if entry["name"] == "one"]
     assert said == [text.decode(), "y" * 4096]
     api.step("aclmdlRIDestroy", 0, modelRI=graph)
+
+
+def test_unbinding_looks_at_the_context_of_the_model_and_not_of_the_stream(api: Caller) -> None:
+    model = api.step("aclmdlRIBuildBegin", 0, modelRI=Out(), flag=0)
+    api.step("aclrtCreateContext", 0, context=Out(), deviceId=0)
+    api.step("aclmdlRIUnbindStream", 107004, "EE1010", modelRI=model, stream=api.stream)
+    other = api.step("aclmdlRIBuildBegin", 0, modelRI=Out(), flag=0)
+    api.step("aclmdlRIUnbindStream", 107005, "EE4002", modelRI=other, stream=api.stream)

@@ -240,7 +240,12 @@ def test_registering_functions_of_libraries(api: Caller, op_list: int) -> None:
     made = api.step("aclrtRegisterCpuFunc", 0, kernelName="More", **given)
     assert api.step("aclrtRegisterCpuFunc", 0, kernelName="More", **{**given, "funcName": "Other"}) == made
     core = api.load(minimal_kernel("core", 1))
-    api.step("aclrtRegisterCpuFunc", 107000, "EE1003", kernelName="More", **{**given, "handle": core})
+    refused = Out(7)
+    api.step(
+        "aclrtRegisterCpuFunc", 107000, "EE1003", kernelName="More",
+        **{**given, "handle": core, "funcHandle": refused},
+    )  # fmt: skip
+    assert refused.value == 0
 
 
 @pytest.mark.parametrize(

@@ -842,7 +842,8 @@ def register_cpu_func(bin_handle: int, func_name: str, kernel_name: str, /) -> t
     """aclrtRegisterCpuFunc; gives (func_handle, ret).
 
     Refuses: handle is NULL (100000 EH0008); funcName is NULL (100000 EH0008); kernelName is NULL (100000 EH0008);
-    funcHandle is NULL (100000 EH0008).
+    funcHandle is NULL (100000 EH0008); handle is dead, foreign or of another kind (107017 EE1017); funcHandle is 0
+    from here on (goes on).
     """
 def release_mem_address(vir_ptr: int, /) -> int:
     """aclrtReleaseMemAddress.

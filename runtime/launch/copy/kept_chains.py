@@ -29,26 +29,29 @@ Chain = tuple[int, int, Any]
 
 
 class KeptChains:
-    """The chains of one stream. All but `let_go` is called under the stream's lock."""
+    """The chains of one stream. All but `let_go` is called under the stream's lock.
 
-    __slots__ = ("_chains", "_followers", "_seen", "_stale", "_stream")
+    The device knows them, so they do not name the stream itself: it could not be dropped.
+    """
+
+    __slots__ = ("_chains", "_closed", "_lock", "_memory", "_ring", "_seen", "_stale")
 
     def __init__(self, stream: Stream) -> None:
-        self._stream = stream
-        self._followers = stream.device.memory.resource_table.followers
+        self._ring, self._lock, self._memory = stream.ring, stream.lock, stream.device.memory
+        self._closed = False
         self._chains: dict[Key, Chain] = {}
         self._seen: set[Key] = set()
         """Copies without a kept chain: the next one of them gets one."""
         self._stale: list[tuple[Key, Chain]] = []
         """Chains that are not used again, but were not given back yet."""
         stream.resources.callback(self.close)
-        self._followers.append(self)
+        self._memory.resource_table.followers.append(self)
 
     @classmethod
     def of(cls, stream: Stream) -> KeptChains:
         """Return those of a stream, made on first use."""
         for follower in stream.device.memory.resource_table.followers:
-            if isinstance(follower, cls) and follower._stream is stream:
+            if isinstance(follower, cls) and follower._ring is stream.ring:
                 return follower
         return cls(stream)
 
@@ -67,8 +70,8 @@ class KeptChains:
 
     def _keep(self, key: Key) -> Chain | None:
         src, dst, count = key
-        memory = self._stream.device.memory
-        if self._stream.closed or not (self._in_block(src, count) and self._in_block(dst, count)):
+        memory = self._memory
+        if self._closed or not (self._in_block(src, count) and self._in_block(dst, count)):
             return None
         dma = memory.convert(src, dst, count)
         if dma.fixed_size not in (0, count):  # the driver had descriptors for a part only
@@ -82,7 +85,7 @@ class KeptChains:
 
     def _in_block(self, address: int, count: int) -> bool:
         """Whether a range lies in one block that this process has from the driver."""
-        blocks = self._stream.device.memory.resource_table.memory
+        blocks = self._memory.resource_table.memory
         if (block := blocks.get(address)) is not None:
             return count <= block.size
         return len(blocks) <= _MOST_BLOCKS and any(
@@ -99,13 +102,13 @@ class KeptChains:
             if base <= key[0] < base + size or base <= key[1] < base + size:
                 self._drop(key)
         if self._stale:
-            for taken in try_lock(self._stream.lock):
+            for taken in try_lock(self._lock):
                 if taken:
                     try:
                         with suppress(errors.RuntimeFault):
                             self._give_back()
                     finally:
-                        self._stream.lock.release()
+                        self._lock.release()
 
     def _drop(self, key: Key) -> None:
         """Use a chain no more."""
@@ -115,14 +118,13 @@ class KeptChains:
 
     def _give_back(self) -> None:
         """Free the chains that are not used again, behind what is in the stream: copies by them may be among that."""
-        stream, stale = self._stream, self._stale
-        destroy = stream.device.memory.destroy_dma
+        ring, stale, destroy = self._ring, self._stale, self._memory.destroy_dma
         while stale:
             key, chain = stale.pop()
             if self._chains.get(key) is chain:  # an interrupt came between the two steps of `_drop`
                 del self._chains[key]
-            if stream.ring.pending:
-                stream.ring.attend(stream.ring.submitted, partial(destroy, chain[2]))
+            if ring.pending:
+                ring.attend(ring.submitted, partial(destroy, chain[2]))
             else:
                 destroy(chain[2])
 
@@ -134,6 +136,8 @@ class KeptChains:
 
     def close(self) -> None:
         """The stream is closed."""
-        if self in self._followers:
-            self._followers.remove(self)
+        self._closed = True
+        followers = self._memory.resource_table.followers
+        if self in followers:
+            followers.remove(self)
         self.clear()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -23,10 +23,12 @@ class _Log(deque[Any]):
         super().__init__(maxlen=maxlen)
         self._counts = counts
 
-    def append(self, entry: Any) -> None:
-        """Note a task that was executed."""
-        self._counts[entry.kind] += 1
-        super().append(entry)
+    def __iadd__(self, entries: Iterable[Any]) -> _Log:
+        """Note tasks that were executed: that is how the fake does it, in one step."""
+        entries = tuple(entries)
+        for entry in entries:
+            self._counts[entry.kind] += 1
+        return super().__iadd__(entries)
 
 
 @contextmanager

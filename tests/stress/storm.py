@@ -81,8 +81,8 @@ class Storm:
         self.ran: list[int] = []
         self.kernel = self.load()
         self.event = self.device.create_event()
-        self.interrupter = Interrupter(raises=CtrlC, never_inside=KERNELS)
-        self.handler = Interrupter(raises=HandlerError, never_inside=KERNELS)
+        self.interrupter = Interrupter(raises=CtrlC, never_inside=KERNELS, finalizers=True)
+        self.handler = Interrupter(raises=HandlerError, never_inside=KERNELS, finalizers=True)
         self.lengths: dict[str, int] = {}
         """How many places each operation has come to when it was last made without an interrupt."""
         self.struck: Counter[str] = Counter()

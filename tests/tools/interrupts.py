@@ -74,16 +74,19 @@ class Interrupter:
     """
 
     def __init__(
-        self, *modules: str, raises: type[BaseException] = KeyboardInterrupt, never_inside: str = ""
-    ) -> None:
+        self, *modules: str, raises: type[BaseException] = KeyboardInterrupt, never_inside: str = "",
+        finalizers: bool = False,
+    ) -> None:  # fmt: skip
         """Args:
             modules: where it interrupts; by default everywhere in our packages, and in what they call of the library.
             never_inside: the start of paths of modules from which on, in all that they call, it waits for their end.
+            finalizers: it interrupts them, too. CPython drops what they raise, and the call that they came in goes on;
+                the collector may run those of anybody's objects at any place.
         """
         missing = [end for end in modules if not (any(_ROOT.rglob(end)) or end in PACKAGES)]
         assert not missing, f"no such module: {missing}"
         self._modules = modules or PACKAGES
-        self._raises, self._never_inside = raises, never_inside
+        self._raises, self._never_inside, self._finalizers = raises, never_inside, finalizers
         self._left = 0
         self._thread = 0
         self.at = ""
@@ -130,11 +133,17 @@ class Interrupter:
     def reach(self, frame: FrameType) -> None:
         """Count a place, and raise at the one that is wanted."""
         self._left -= 1
-        if self._left == 0 and self._never_inside and _comes_from(frame, self._never_inside):
+        if self._left == 0 and self._spares(frame):
             self._left = 1
         if self._left == 0:
             self.at = f"{_module(frame.f_code.co_filename)}:{frame.f_lineno} {frame.f_code.co_name}"
             raise self._raises
+
+    def _spares(self, frame: FrameType) -> bool:
+        """Whether the place is inside of what is not interrupted: the next one is then."""
+        return (bool(self._never_inside) and _comes_from(frame, self._never_inside)) or (
+            not self._finalizers and _finalizes(frame)
+        )
 
     def listens(self) -> bool:
         """Whether the calling thread is the one that is interrupted, and still is to be."""
@@ -159,6 +168,12 @@ def all_free(*locks: Any) -> bool:
 
 def _comes_from(frame: FrameType | None, start: str) -> bool:
     while frame is not None and not _module(frame.f_code.co_filename).startswith(start):
+        frame = frame.f_back
+    return frame is not None
+
+
+def _finalizes(frame: FrameType | None) -> bool:
+    while frame is not None and frame.f_code.co_name != "__del__":
         frame = frame.f_back
     return frame is not None
 

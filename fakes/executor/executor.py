@@ -26,7 +26,7 @@ from fakes.executor import (
 from fakes.executor.condition import Registers
 from fakes.executor.fast_path import PlainKernels
 from fakes.executor.plain_signals import PlainSignals
-from fakes.executor.reader import Reader
+from fakes.executor.reader import MOST_KEPT, TYPE, Reader
 from fakes.executor.task import WAIT, Handler, Task, accepted
 from fakes.faults import Effect
 from fakes.machine.begun import NOT_PLAIN, WAITS
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
 
 _INVALID = 63
-_TYPE = 0x3F
 _ORDERING = frozenset({
     "event_record", "event_wait", "event_reset", "notify_record", "notify_wait", "notify_reset", "write_value",
     "memory_wait", "mem_wait", "host_callback", "model_execute", "stream_active",
@@ -57,10 +56,6 @@ _LENT_QUEUES = 45
 """The scheduler can execute queues that are lent to streams (TS_FEATURE_SOFTWARE_SQ_ENABLE)."""
 _STOPPED = 0x5B
 """What the completion of a task that was stopped on request says (TS_ERROR_AICORE_ERROR_SW)."""
-
-
-_MOST_KEPT = 4096
-"""Entries that are remembered at most."""
 
 Decoded = tuple[str, dict[str, int], str, Handler]
 """Layout, fields without the number of the task, kind in the log, and handler of an entry."""
@@ -124,7 +119,7 @@ class Executor:
         self.plains = PlainKernels(self, self._without_number)
         self.plain = self.plains.run
         self.signals = PlainSignals(self)
-        self._fast: list[Callable[[Device, SubmissionQueue, bytes], int] | None] = [None] * (_TYPE + 1)
+        self._fast: list[Callable[[Device, SubmissionQueue, bytes], int] | None] = [None] * (TYPE + 1)
         """By type of the entry: the fast path for some such tasks."""
         self.names_queues = machine.chip.has("MODEL_ACL_GRAPH_SOFTWARE_ENABLE") and machine.options.scheduler_has(
             _LENT_QUEUES
@@ -148,7 +143,7 @@ class Executor:
         position = sq.head
         at = position * SQE_BYTES
         raw = sq.entries[at : at + SQE_BYTES]
-        fast = self._fast[raw[0] & _TYPE]
+        fast = self._fast[raw[0] & TYPE]
         ended = self.ended = NOT_PLAIN if fast is None else fast(device, sq, raw)
         if ended:
             return ended != WAITS
@@ -167,9 +162,9 @@ class Executor:
         """Take the fast path for entries like the one of a task that was done, if there is one for it."""
         identified = self._identified.get(task.layout)
         if task.kind == "kernel" and self.plains.learn(task):
-            self._fast[task.raw[0] & _TYPE] = self.plain
+            self._fast[task.raw[0] & TYPE] = self.plain
         elif identified is not None and self.signals.learn(task, identified[0]):
-            self._fast[task.raw[0] & _TYPE] = self.signals.run
+            self._fast[task.raw[0] & TYPE] = self.signals.run
 
     def _at_risk(self, task: Task) -> int:
         """Do the work of a task unless it is lost by a fault rule; the rule may also raise."""
@@ -237,7 +232,7 @@ class Executor:
             self._decoded[key] = decoded
             return
         seen.add(key)
-        if len(seen) > _MOST_KEPT:
+        if len(seen) > MOST_KEPT:
             self._decoded.clear()
             seen.clear()
 
@@ -274,7 +269,7 @@ class Executor:
         fields = layout.decode(raw)
         if layout.name in self._numbered:
             del fields[self.number.name]
-        if len(self._without_id) > _MOST_KEPT:
+        if len(self._without_id) > MOST_KEPT:
             self._without_id.clear()
         self._without_id[key] = fields.copy()
         return fields

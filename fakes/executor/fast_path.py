@@ -12,8 +12,10 @@ import ctypes
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
-from fakes.errors import FakeError, MemoryFault, StandInFailed
+from fakes.errors import FakeError, MemoryFault
 from fakes.executor import kernel as slow_path
+from fakes.executor.reader import MOST_KEPT, TYPE
+from fakes.executor.together import wrong
 from fakes.kernels import Arguments, Context, with_body
 from fakes.machine.begun import NOT_PLAIN, RAN, STOPPED, WAITS
 from fakes.machine.journal import Executed, new_entry
@@ -25,9 +27,6 @@ if TYPE_CHECKING:
     from fakes.machine.card import Device
     from fakes.machine.ports import Machine
     from fakes.machine.queues import SubmissionQueue
-
-_TYPES = 64
-_MOST = 4096
 
 
 class Plain:
@@ -83,7 +82,7 @@ class PlainKernels:
     def __init__(self, executor: Executor, without_number: int) -> None:
         self._executor, self._machine = executor, executor.machine
         self._without_number = without_number
-        self._masks: list[int | None] = [None] * _TYPES
+        self._masks: list[int | None] = [None] * (TYPE + 1)
         """By type of the entry: the bits that tell plain kernels from each other; None until there was one."""
         self._plains: dict[int, Plain] = {}
 
@@ -93,18 +92,18 @@ class PlainKernels:
         if parts is None or task.fields["wr_cqe"] or task.parts is not None:
             return False
         field = self._machine.plugin.layouts[task.layout].field(parts.arguments)
-        kind = task.raw[0] & _TYPES - 1
+        kind = task.raw[0] & TYPE
         mask = self._masks[kind] = self._without_number & ~(((1 << field.width) - 1) << field.offset)
         key = int.from_bytes(task.raw, "little") & mask
         if key not in self._plains:
-            if len(self._plains) >= _MOST:
+            if len(self._plains) >= MOST_KEPT:
                 self._plains.clear()
             self._plains[key] = Plain(parts, field)
         return True
 
     def run(self, device: Device, sq: SubmissionQueue, raw: bytes) -> int:
         """Execute the task at the head of a queue, an SQE, if it is a plain kernel; returns what became of it."""
-        mask = self._masks[raw[0] & _TYPES - 1]
+        mask = self._masks[raw[0] & TYPE]
         if mask is None:
             return NOT_PLAIN
         machine = self._machine
@@ -163,11 +162,7 @@ class PlainKernels:
         """The function has raised."""
 
         def fail(task: Task) -> int:
-            if isinstance(error, FakeError):
-                failure: FakeError = error
-            else:
-                failure = StandInFailed(error)
-                failure.__cause__ = error
+            failure = error if isinstance(error, FakeError) else wrong(error)
             sq.memo += (failure,)
             task.steps = len(sq.memo)
             raise failure

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from fakes.executor import event
+from fakes.executor.reader import MOST_KEPT, TYPE
 from fakes.machine.begun import DONE, NOT_PLAIN
 from fakes.machine.journal import Executed, new_entry
 from fakes.machine.signal import Signal
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from fakes.machine.card import Device
     from fakes.machine.queues import SubmissionQueue
 
-_TYPES = 64
-_MOST = 4096
 _NO_VALUE = 0, 0
 
 
@@ -61,20 +60,20 @@ class PlainSignals:
 
     def __init__(self, executor: Executor) -> None:
         self._executor, self._machine = executor, executor.machine
-        self._masks: list[int] = [0] * _TYPES
+        self._masks: list[int] = [0] * (TYPE + 1)
         """By type of the entry: its bits without the number of the task and ids; 0 until there was one."""
         self._plains: dict[int, Plain] = {}
 
     def learn(self, task: Task, kept: int) -> bool:
         """Remember a task that was done on the slow path, of which these bits are kept; False if this is not for it."""
-        fields, kind = task.fields, task.raw[0] & _TYPES - 1
+        fields, kind = task.fields, task.raw[0] & TYPE
         does = event.does(task.handler, fields)
         if does is None or fields.get("wr_cqe") or self._masks[kind] not in (0, kept):
             return False
         layout = self._machine.plugin.layouts[task.layout]
         number_at, number_mask = _bits(layout.field("event_id" if "event_id" in layout else "notify_id"))
         value_at, value_mask = _bits(layout.field("cnt_value")) if does.counted else _NO_VALUE
-        if len(self._plains) >= _MOST:
+        if len(self._plains) >= MOST_KEPT:
             self._plains.clear()
         self._plains[int.from_bytes(task.raw, "little") & kept] = Plain(
             task.kind, does.name, does.table, number_at, number_mask, value_at, value_mask, does.value, does.reached,
@@ -86,12 +85,12 @@ class PlainSignals:
     def run(self, device: Device, sq: SubmissionQueue, raw: bytes) -> int:
         """Execute the task at the head of a queue, an SQE, if it is plain; returns what became of it."""
         word = int.from_bytes(raw, "little")
-        plain = self._plains.get(word & self._masks[raw[0] & _TYPES - 1])
+        plain = self._plains.get(word & self._masks[raw[0] & TYPE])
         machine = self._machine
-        if plain is None or machine.checks is not None or machine.faults.tasks or machine.memory.caller is not None:
-            return NOT_PLAIN
         if sq.memo:
             return NOT_PLAIN  # it was broken off
+        if plain is None or machine.checks is not None or machine.faults.tasks or machine.memory.caller is not None:
+            return NOT_PLAIN
         kind, name, table, number_at, number_mask, value_at, value_mask, value, reached, waits, takes, says = plain
         number = word >> number_at & number_mask
         signals: dict[int, Signal] = getattr(device, table)

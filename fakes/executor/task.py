@@ -79,13 +79,17 @@ def once(task: Task, step: Callable[[What], Made], what: What) -> Made:
             memo += map(step, (what,))
         except (TaskFault, MemoryFault) as fault:
             memo += (fault,)
-            task.steps = number + 1
-            raise
+    made: Made = came_of(task, number)
+    return made
+
+
+def came_of(task: Task, number: int) -> Any:
+    """Go behind a step that was made, and return what has come of it, or raise the fault that has."""
     task.steps = number + 1
-    made: Any = memo[number]
+    made = task.sq.memo[number]
     if isinstance(made, TaskFault | MemoryFault):
         raise made
-    return made  # type: ignore[no-any-return]
+    return made
 
 
 def accepted(task: Task) -> int:

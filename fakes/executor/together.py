@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, TypeVar
 
 from fakes.errors import FakeError, MemoryFault, StandInFailed, TaskFault
+from fakes.executor.task import came_of
 from fakes.machine.begun import Begun
 
 if TYPE_CHECKING:
@@ -36,21 +37,20 @@ def call(task: Task, function: Callable[[What], object], context: What) -> None:
             memo += calls
         except (TaskFault, MemoryFault) as fault:
             memo += (fault,)
-            task.steps = number + 1
-            raise
         except FakeError:
             raise
         except BaseException as error:
-            failure = StandInFailed(error)
-            memo += (failure,)
-            task.steps = number + 1
-            raise failure from error
-    task.steps = number + 1
-    made = memo[number]
-    if isinstance(made, TaskFault | MemoryFault):
-        raise made
+            memo += (wrong(error),)
+    made = came_of(task, number)
     if isinstance(made, Generator):
         task.parts = [*(task.parts or ()), made]
+
+
+def wrong(error: BaseException) -> StandInFailed:
+    """Return the mistake of a function that has raised something of its own."""
+    failure = StandInFailed(error)
+    failure.__cause__ = error
+    return failure
 
 
 def resumed(task: Task) -> Begun | None:

@@ -12,7 +12,7 @@ import pytest
 
 from fakes.machine.card import Device as Card
 from npuhal.changed import Changed
-from runtime.api import Runtime
+from runtime.api import Device, Runtime
 from runtime.cli.sample import minimal_kernel
 from runtime.errors import RuntimeFault
 from tests.tools.interrupts import Interrupter, all_free
@@ -25,12 +25,17 @@ WORKING = (
 CHIPS = ("ascend910b3", "ascend950")
 
 
-@pytest.mark.parametrize("chip", CHIPS)
-def test_queues_run_on(chip: str) -> None:
+def opened(chip: str) -> tuple[Runtime, Device, Any, Card]:
+    """Return a machine, its first device, and the fake and the card behind it."""
     machine = Runtime(f"fake://{chip}?seed=1")
     device = machine.device(0)
     fake: Any = device.hal.fake
-    card: Card = fake.devices[0]
+    return machine, device, fake, fake.devices[0]
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+def test_queues_run_on(chip: str) -> None:
+    machine, device, fake, card = opened(chip)
     one, two = device.create_stream(), device.create_stream()
     event, ran = device.create_event(), list[int]()
     kernel = device.load(minimal_kernel("note", 1)).only
@@ -70,12 +75,10 @@ def test_queues_run_on(chip: str) -> None:
 
 @pytest.mark.parametrize("chip", CHIPS)
 def test_a_hanging_task_keeps_the_lock_free(chip: str) -> None:
-    machine = Runtime(f"fake://{chip}?seed=1")
-    fake: Any = machine.device(0).hal.fake
-    card: Card = fake.devices[0]
-    stream = machine.device(0).create_stream()
+    machine, device, fake, card = opened(chip)
+    stream = device.create_stream()
     card.hold()
-    kernel = machine.device(0).load(minimal_kernel("note", 1)).only
+    kernel = device.load(minimal_kernel("note", 1)).only
     fake.attach(kernel.code, lambda _: None, name="note", grid=True)
     kernel[1](1, stream=stream)
     interrupter = Interrupter("machine/card.py")
@@ -145,10 +148,7 @@ def test_an_interrupt_in_a_c_call_is_raised_in_its_thread() -> None:
 
 @pytest.mark.parametrize("chip", CHIPS)
 def test_functions_of_blocks_are_called_once_each(chip: str) -> None:
-    machine = Runtime(f"fake://{chip}?seed=1")
-    device = machine.device(0)
-    fake: Any = device.hal.fake
-    card: Card = fake.devices[0]
+    machine, device, fake, card = opened(chip)
     stream, ran = device.create_stream(), list[int]()
     kernel = device.load(minimal_kernel("note", 1)).only
     fake.attach(kernel.code, lambda context: ran.append(context.block), name="note")

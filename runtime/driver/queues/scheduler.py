@@ -23,16 +23,11 @@ CAPABILITIES = {
 """Bit numbers in the capability bitmap (TS_FEATURE_*)."""
 VERSIONS = {"TS_MODEL_ABORT": 11, "SET_STREAM_MODE": 13, "NOP_TASK": 28, "WAIT_TIMEOUT_DC": 32}
 """Versions from which on a scheduler can do what no bit is asked for (TS_VERSION_*)."""
-_EARLY = {"OVER_FLOW_DEBUG": 18, "D2D_ADDR_ASYNC": 19, "FLIPTASK": 20, "FFTSPLUS_TIMEOUT": 21}
-_MIDDLE = {"MC2_RTS_SUPPORT_HCCL": 23, "MC2_RTS_SUPPORT_HCCL_DC": 25}
-_LATE = {**_EARLY, **_MIDDLE, "TILING_KEY_SINK": 27, "MC2_ENHANCE": 30}
-_BRANCHES = {
-    0: {**_LATE, "TASK_ABORT": 34},
-    3: {**_EARLY, "MC2_RTS_SUPPORT_HCCL": 23},
-    4: {**_EARLY, **_MIDDLE},
-    5: _LATE,
-}
-"""For schedulers that write no bitmap: versions that have a capability first, by the branch of their sources."""
+_EARLY = ("OVER_FLOW_DEBUG", "D2D_ADDR_ASYNC", "FLIPTASK", "FFTSPLUS_TIMEOUT", "MC2_RTS_SUPPORT_HCCL")
+_MIDDLE = (*_EARLY, "MC2_RTS_SUPPORT_HCCL_DC")
+_LATE = (*_MIDDLE, "TILING_KEY_SINK", "MC2_ENHANCE")
+_BRANCHES = {0: (*_LATE, "TASK_ABORT"), 3: _EARLY, 4: _MIDDLE, 5: _LATE}
+"""By the branch of a scheduler's sources, what it has without a bitmap: each from its bit number on, as a version."""
 
 
 class Operation(IntEnum):
@@ -76,8 +71,8 @@ def capabilities(bitmap: bytes, version: int, *, complete: bool = False) -> froz
         return frozenset(since.union(
             name for name, bit in CAPABILITIES.items() if bit // 8 < len(bitmap) and bitmap[bit // 8] >> bit % 8 & 1
         ))  # fmt: skip
-    branch = _BRANCHES.get(version >> 16, {})
-    return frozenset(since.union(name for name, first in branch.items() if version & 0xFFFF >= first))
+    branch = _BRANCHES.get(version >> 16, ())
+    return frozenset(since.union(name for name in branch if version & 0xFFFF >= CAPABILITIES[name]))
 
 
 class SchedulerMessages:

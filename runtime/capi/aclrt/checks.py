@@ -226,10 +226,10 @@ def feature(name: str, only_if: str = "", *, message: str = "EE1001") -> Check:
         message: what some calls post instead, "" for nothing.
     """
     wanted = not name.startswith("!")
-    test = f"{'not ' * wanted}chip_has(acl, {name.lstrip('!')!r})"
-    rule = f"the chip has {'no ' * wanted}{name.lstrip('!')}{only_if and f', and {only_if}'}"
-    check = refuse(f"{only_if} and {test}" if only_if else test, "", "", message, code=207000, rule=rule)
-    return replace(check, cure="ask the chip first: npuhal info")
+    return _lacking(
+        f"{'not ' * wanted}chip_has(acl, {name.lstrip('!')!r})", f"the chip has {'no ' * wanted}{name.lstrip('!')}",
+        only_if, message, "ask the chip first: npuhal info",
+    )
 
 
 def too_old(capability: str, only_if: str = "") -> Check:
@@ -238,12 +238,17 @@ def too_old(capability: str, only_if: str = "") -> Check:
     Args:
         only_if: an expression over the parameters; where it is false, the capability is not needed.
     """
-    test = f"is_too_old(acl, {capability!r})"
-    check = refuse(
-        f"{only_if} and {test}" if only_if else test, "", "", "EE1015", code=207000,
-        rule=f"the task scheduler has no {capability}{only_if and f', and {only_if}'}",
+    return _lacking(
+        f"is_too_old(acl, {capability!r})", f"the task scheduler has no {capability}", only_if, "EE1015",
+        "update driver and firmware",
     )
-    return replace(check, cure="update driver and firmware")
+
+
+def _lacking(test: str, rule: str, only_if: str, message: str, cure: str) -> Check:
+    """Refuse what cannot do something that is needed, always or where `only_if` is true: 207000."""
+    if only_if:
+        test, rule = f"{only_if} and {test}", f"{rule}, and {only_if}"
+    return replace(refuse(test, "", "", message, code=207000, rule=rule), cure=cure)
 
 
 def uncaptured(name: str, message: str = "EE1016", code: int | str = 107027) -> Check:

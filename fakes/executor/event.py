@@ -5,17 +5,19 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from chips.env import EncodeEnv
 from fakes.errors import TaskFault
 from fakes.executor.task import accepted, once
 from fakes.faults import Effect
 from fakes.schedule.scheduler import CONTROL_NS
+from npuhal.records import dataclass, replace
 
 if TYPE_CHECKING:
     from fakes.executor.task import Task
     from fakes.machine.card import Device
+    from fakes.machine.queues import SubmissionQueue
     from fakes.machine.signal import Signal
 
 _WAIT_LESS, _WAIT_EQUAL, _WAIT_BIGGER, _WAIT_AT_LEAST = 0, 1, 2, 3
@@ -51,15 +53,27 @@ def give(
     task.device.wake()
 
 
-def _wait(task: Task) -> int:
-    """The signal is not there yet: wait, but not longer than the time limit of the entry (seconds, 0: none)."""
-    sq, device, limit = task.sq, task.device, task.fields.get("timeout", 0)
+def may_wait(device: Device, sq: SubmissionQueue, limit: int) -> bool:
+    """Let a queue wait for a signal that is not there yet; False when it has waited for `limit` seconds (0: no end)."""
     if sq.wait_since < 0:
         sq.wait_since = device.passed
     if limit and device.passed - sq.wait_since >= limit * 1_000_000_000:
-        sq.wait_since = -1
-        raise TaskFault(f"waited {limit} s for a signal that did not come", Effect.TIMEOUT.value)
+        return False
     device.waits_for_signal(sq)
+    return True
+
+
+def time_limit(fields: Mapping[str, int]) -> int:
+    """Return how many seconds an entry may wait for a signal; 0: for ever."""
+    return fields.get("timeout", 0)
+
+
+def _wait(task: Task) -> int:
+    """The signal is not there yet: wait, but not longer than the time limit of the entry."""
+    limit = time_limit(task.fields)
+    if not may_wait(task.device, task.sq, limit):
+        task.sq.wait_since = -1
+        raise TaskFault(f"waited {limit} s for a signal that did not come", Effect.TIMEOUT.value)
     return 0
 
 
@@ -260,11 +274,12 @@ def register_wait(task: Task) -> int:
     return 1
 
 
-class Does(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Does:
     """What a record or wait does that the fast path knows (`fakes.executor.plain_signals`), without its ids.
 
     Attributes:
-        name, table: what the log calls its signal, and which signals of a card it is one of.
+        name, table: what the log calls its signal, and which signals of a card it is one of (`Device.signals`).
         value: what a record sets.
         waits, takes: it is a wait; one that takes the setting back.
         counted: the entry has the value that is set or waited for.
@@ -287,22 +302,22 @@ def does(handler: Handler, fields: Mapping[str, int]) -> Does | None:
     if handler is not notify_v2:
         return _DOES.get(handler)
     counted = bool(fields["cnt_flag"])
-    found = Does("count notify" if counted else "notify", "counters" if counted else "notifies", counted=counted)
+    found = Does(*(("count notify", "cnt_notify") if counted else ("notify", "notify")), counted=counted)
     if fields["type"] != _RECORD:
         reached = _reaches(fields) if counted else None
-        return found._replace(waits=True, takes=bool(fields["clr_flag"]), reached=reached)
+        return replace(found, waits=True, takes=bool(fields["clr_flag"]), reached=reached)
     if fields["clr_flag"]:
-        return found._replace(value=0, counted=False)
-    return None if counted and fields["record_mode"] != _STORE else found._replace(says=True)
+        return replace(found, value=0, counted=False)
+    return None if counted and fields["record_mode"] != _STORE else replace(found, says=True)
 
 
 Handler = Callable[["Task"], int]
 
 _DOES: Mapping[Handler, Does] = {
-    event_record: Does("event", "events"),
-    event_wait: Does("event", "events", waits=True),
-    notify_record_v1: Does("notify", "notifies"),
-    notify_wait_v1: Does("notify", "notifies", waits=True, takes=True),
+    event_record: Does("event", "event"),
+    event_wait: Does("event", "event", waits=True),
+    notify_record_v1: Does("notify", "notify"),
+    notify_wait_v1: Does("notify", "notify", waits=True, takes=True),
 }
 
 STARS: Mapping[str, tuple[str, Handler]] = {

@@ -117,9 +117,8 @@ class Executor:
         self.ended = NOT_PLAIN
         """What became of the last task that was to be executed, on the fast path."""
         self.plains = PlainKernels(self, self._without_number)
-        self.plain = self.plains.run
         self.signals = PlainSignals(self)
-        self._fast: list[Callable[[Device, SubmissionQueue, bytes], int] | None] = [None] * (TYPE + 1)
+        self._fast: list[Callable[[Device, SubmissionQueue, bytes, int], int] | None] = [None] * (TYPE + 1)
         """By type of the entry: the fast path for some such tasks."""
         self.names_queues = machine.chip.has("MODEL_ACL_GRAPH_SOFTWARE_ENABLE") and machine.options.scheduler_has(
             _LENT_QUEUES
@@ -133,36 +132,46 @@ class Executor:
         """Return what condition programs of a card reach besides its memory."""
         return Registers(device)
 
-    def execute(self, device: Device, sq: SubmissionQueue) -> bool:
+    def execute(self, device: Device, sq: SubmissionQueue, end: int = 0) -> bool:
         """Execute the task at the head of the queue; False when it has to wait.
 
-        Raises NotModelled, with the task's name, for what the fake cannot do; the queue then stands still.
+        Of plain kernels all that follow each other may be executed, until the card has executed `end` tasks; what is
+        returned is what became of the last one. Raises NotModelled, with the task's name, for what the fake cannot do; the queue then stands still.
         """
-        if sq.arrivals:
+        if sq.arrivals and sq.arrivals[0][0] <= sq.done:
             sq.arrive()
         position = sq.head
         at = position * SQE_BYTES
         raw = sq.entries[at : at + SQE_BYTES]
         fast = self._fast[raw[0] & TYPE]
-        ended = self.ended = NOT_PLAIN if fast is None else fast(device, sq, raw)
+        ended = self.ended = NOT_PLAIN if fast is None else fast(device, sq, raw, end)
         if ended:
             return ended != WAITS
         task = self.read(device, sq, position, raw)
         machine = self.machine
         if machine.checks is not None:
             machine.checks.begin(task)
-        if machine.faults.tasks:
-            return self.carry_out(task, self._at_risk)
-        done = self.carry_out(task, task.handler)
-        if done and machine.checks is None and sq.enabled:
+        if not self.carry_out(task, self._at_risk if machine.faults.tasks else task.handler):
+            return False
+        device.executed += 1
+        if machine.checks is None and sq.enabled and not machine.faults.tasks:
             self._learn(task)
-        return done
+        return True
+
+    def run_on(self, device: Device, sq: SubmissionQueue, end: int) -> int:
+        """Execute plain kernels at the head of a queue until the card has executed `end` tasks, as `execute` does.
+
+        Returns what became of the last one.
+        """
+        if sq.arrivals and sq.arrivals[0][0] <= sq.done:
+            sq.arrive()
+        return self.plains.run(device, sq, sq.entry(sq.head), end)
 
     def _learn(self, task: Task) -> None:
         """Take the fast path for entries like the one of a task that was done, if there is one for it."""
         identified = self._identified.get(task.layout)
         if task.kind == "kernel" and self.plains.learn(task):
-            self._fast[task.raw[0] & TYPE] = self.plain
+            self._fast[task.raw[0] & TYPE] = self.plains.run
         elif identified is not None and self.signals.learn(task, identified[0]):
             self._fast[task.raw[0] & TYPE] = self.signals.run
 

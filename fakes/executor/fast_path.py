@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Generator
+from sys import getrefcount
 from typing import TYPE_CHECKING, Any
 
 from fakes.errors import FakeError, MemoryFault
@@ -19,6 +20,7 @@ from fakes.executor.together import wrong
 from fakes.kernels import Arguments, Context, with_body
 from fakes.machine.begun import NOT_PLAIN, RAN, STOPPED, WAITS
 from fakes.machine.journal import Executed, new_entry
+from fakes.machine.queues import SQE_BYTES
 
 if TYPE_CHECKING:
     from chips.layout import Field
@@ -33,12 +35,13 @@ class Plain:
     """A kernel entry, as far as it is the same for all its launches, and the function that stood for its code last."""
 
     __slots__ = (
-        "blocks", "body", "calls", "code", "core", "cost", "detail", "engines", "function", "kernel", "kernels_version",
-        "mask", "memory_version", "never", "pc", "shift", "taken", "there",
+        "blocks", "body", "calls", "code", "core", "cost", "detail", "engines", "first", "function", "kernel",
+        "kernels_version", "last", "mask", "memory_version", "never", "pc", "shift", "taken", "there",
     )  # fmt: skip
 
     def __init__(self, parts: slow_path.Parts, field: Field) -> None:
         self.pc, self.blocks, self.engines, self.taken = parts.pc, parts.blocks, parts.engines, parts.taken
+        self.first, self.last = parts.engines[0], parts.engines[-1]  # there are no more than two
         self.shift, self.mask = field.offset, (1 << field.width) - 1
         self.kernels_version = self.memory_version = -1
         """The states of the registry and of memory in which what follows holds."""
@@ -55,7 +58,7 @@ class Plain:
             at = memory.device_pointer(self.pc, len(kernel.code), "instruction fetch")
         except MemoryFault:
             return False
-        self.kernel, self.calls = kernel, 1 if kernel.grid else self.blocks
+        self.kernel, self.calls = kernel, range(1 if kernel.grid else self.blocks)
         self.function, self.body = with_body(kernel.function)
         self.code, self.there = kernel.code, (ctypes.c_char * len(kernel.code)).from_address(at)
         self.core, self.cost = slow_path.charge(machine, self.blocks, self.engines)
@@ -101,62 +104,86 @@ class PlainKernels:
             self._plains[key] = Plain(parts, field)
         return True
 
-    def run(self, device: Device, sq: SubmissionQueue, raw: bytes) -> int:
-        """Execute the task at the head of a queue, an SQE, if it is a plain kernel; returns what became of it."""
-        mask = self._masks[raw[0] & TYPE]
-        if mask is None:
-            return NOT_PLAIN
-        machine = self._machine
-        memory, position = machine.memory, sq.head
-        if machine.checks is not None or machine.faults.tasks or device.spinning or memory.caller is not None:
-            return NOT_PLAIN
+    def run(self, device: Device, sq: SubmissionQueue, raw: bytes, end: int) -> int:
+        """Execute the task at the head of a queue, an SQE, if it is a plain kernel; returns what became of it.
+
+        Those behind it are executed, too, until the card has executed `end` tasks, as long as they are plain kernels
+        and nothing has changed that concerns other queues. What became of the last one is returned then.
+        """
+        machine, masks, plains, executed = self._machine, self._masks, self._plains, NOT_PLAIN
+        memory, kernels, faults, active = machine.memory, machine.kernels, machine.faults, device.active
+        clocks, log, count, context, alone = device.engines.clocks, machine.log, len(active), None, 0
         memo = sq.memo
-        if memo:  # it was broken off
-            return NOT_PLAIN
-        word = int.from_bytes(raw, "little")
-        plain = self._plains.get(word & mask)
-        if plain is None:
-            return NOT_PLAIN
-        if plain.memory_version != memory.version or plain.kernels_version != machine.kernels.version:
-            if plain.never or not plain.find(machine):
-                return NOT_PLAIN
-        elif plain.never or (plain.there.raw != plain.code and not plain.find(machine)):
-            return NOT_PLAIN
-        context = Context(
-            0, plain.blocks, plain.core, device.index,
-            Arguments.plain(memory, word >> plain.shift & plain.mask, device), memory,
-        )  # fmt: skip
-        function, detail = plain.function, plain.detail
-        made: Any = None
-        blocks, block = range(plain.calls), 0
-        try:
-            for block in blocks:
-                context.block = block
-                made = function(context)
-                if made is not None and isinstance(made, Generator):
-                    break
-                made = None  # no condition before the jump back, see `npuhal.changed` on interrupts
-            else:
-                cost = plain.cost if context.cost_ns is None else context.cost_ns
-                device.waiting.clear()  # `Device.wrote`, which most of what runs here would call
-                start, end = device.engines.occupy(sq, plain.engines, cost)
-                entry = new_entry(Executed, (start, end, device.index, sq.stream_id, position, "kernel", detail))
-        except BaseException as error:
-            if plain.has_raised(error):
-                memo += (None,) * block
-                return self._failed(device, sq, raw, plain, error)
-            memo += (*(None,) * block, made)  # broken off behind the function of a block, see `task.once`
-            raise
-        if made is not None:
-            memo += (*(None,) * block, made)
-            return self._yielded(device, sq, raw, plain, context, made)
-        log = machine.log
-        # nothing from here on can be interrupted
-        sq.wait_since = -1
-        sq.head = (position + plain.taken) % sq.depth
-        sq.done += plain.taken
-        log += (entry,)
-        return RAN
+        device.disturbed = False
+        while True:
+            mask = masks[raw[0] & TYPE]
+            if mask is None or machine.checks is not None or faults.tasks or device.spinning or memory.caller is not None:
+                return executed
+            if memo:  # it was broken off
+                return executed
+            word, position = int.from_bytes(raw, "little"), sq.head
+            plain = plains.get(word & mask)
+            if plain is None:
+                return executed
+            if plain.memory_version != memory.version or plain.kernels_version != kernels.version:
+                if plain.never or not plain.find(machine):
+                    return executed
+            elif plain.never or (plain.there.raw != plain.code and not plain.find(machine)):
+                return executed
+            if context is None or getrefcount(context) != alone or getrefcount(arguments) != alone + 1:
+                # the first one, or the function before has kept what it was given
+                arguments = Arguments.plain(memory, 0, device)
+                context = Context(0, 0, "", 0, arguments, memory)
+                alone = getrefcount(context)
+            arguments.address = word >> plain.shift & plain.mask
+            context.blocks, context.core, context.device = plain.blocks, plain.core, device.index
+            context.memory, context.cost_ns = memory, None
+            function, first, last = plain.function, plain.first, plain.last
+            made: Any = None
+            block = 0
+            try:
+                for block in plain.calls:
+                    context.block = block
+                    made = function(context)
+                    if made is not None and isinstance(made, Generator):
+                        break
+                    made = None  # no condition before the jump back, see `npuhal.changed` on interrupts
+                else:
+                    device.waiting.clear()  # `Device.wrote`, which most of what runs here would call
+                    began = sq.clock  # as `Engines.occupy` does
+                    if clocks[first] > began:
+                        began = clocks[first]
+                    if clocks[last] > began:
+                        began = clocks[last]
+                    ended = began + (plain.cost if context.cost_ns is None else context.cost_ns)
+                    entry = new_entry(
+                        Executed, (began, ended, device.index, sq.stream_id, position, "kernel", plain.detail)
+                    )
+            except BaseException as error:
+                if plain.has_raised(error):
+                    memo += (None,) * block
+                    return self._failed(device, sq, raw, plain, error)
+                memo += (*(None,) * block, made)  # broken off behind the function of a block, see `task.once`
+                raise
+            if made is not None:
+                memo += (*(None,) * block, made)
+                return self._yielded(device, sq, raw, plain, context, made)
+            # nothing from here on can be interrupted
+            clocks[first] = clocks[last] = sq.clock = ended
+            sq.wait_since = -1
+            sq.head = (position + plain.taken) % sq.depth
+            sq.done += plain.taken
+            log += (entry,)
+            device.executed += 1
+            executed = RAN
+            if device.executed >= end or device.disturbed or len(active) != count:
+                return RAN
+            if not sq.enabled or sq.head == sq.tail or sq.paused or sq.held or sq.hung:  # SubmissionQueue.runnable
+                return RAN
+            if sq.arrivals and sq.arrivals[0][0] <= sq.done:
+                sq.arrive()
+            at = sq.head * SQE_BYTES
+            raw = sq.entries[at : at + SQE_BYTES]
 
     def _failed(self, device: Device, sq: SubmissionQueue, raw: bytes, plain: Plain, error: BaseException) -> int:
         """The function has raised."""
@@ -194,4 +221,7 @@ class PlainKernels:
     def _slow_path(self, device: Device, sq: SubmissionQueue, raw: bytes, plain: Plain, rest: Handler) -> int:
         task = self._executor.read(device, sq, sq.head, raw)
         task.kernel_name = plain.kernel.name
-        return STOPPED if self._executor.carry_out(task, rest) else WAITS
+        if not self._executor.carry_out(task, rest):
+            return WAITS
+        device.executed += 1
+        return STOPPED

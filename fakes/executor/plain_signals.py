@@ -1,23 +1,22 @@
-"""The fast path of records that set a signal, and of waits that find theirs set, where nothing checks or can fail.
+"""The fast path of records that set a signal, and of waits, where nothing checks or can fail.
 
-Their entries are known by their bits without the number of the task and the ids. A wait that has to wait, and whatever
-else is unusual, is left to the slow path, `fakes.executor.event`: both give the same log.
+Their entries are known by their bits without the number of the task and the ids. A wait that has waited too long, and
+whatever else is unusual, is left to the slow path, `fakes.executor.event`: both give the same log.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from fakes.executor import event
 from fakes.executor.reader import MOST_KEPT, TYPE
-from fakes.machine.begun import DONE, NOT_PLAIN
+from fakes.machine.begun import DONE, NOT_PLAIN, WAITS
 from fakes.machine.journal import Executed, new_entry
 from fakes.machine.signal import Signal
 from fakes.schedule.scheduler import CONTROL_NS
+from npuhal.records import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from chips.layout import Field
     from fakes.executor.executor import Executor
     from fakes.executor.task import Task
@@ -27,32 +26,24 @@ if TYPE_CHECKING:
 _NO_VALUE = 0, 0
 
 
-class Plain(NamedTuple):
-    """What an entry does, as far as it is the same for all ids.
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """What an entry does, and where its ids are.
 
     Attributes:
-        kind, name: what the log says of the task and of its signal.
-        table: which signals of the card it is about.
+        kind: what the log calls the task.
         number_at, number_mask: where the entry has the number of the signal.
         value_at, value_mask: where it has the value that is set or waited for; no mask: it has none.
-        value: what a record sets where the entry has no value.
-        reached: tells whether a signal has the value that is waited for; None where any but 0 will do, and for records.
-        waits, takes: it is a wait; one that takes the setting back.
-        says: the log has the value of the signal.
+        limit: how many seconds it waits at most; 0: there is no limit.
     """
 
     kind: str
-    name: str
-    table: str
+    does: event.Does
     number_at: int
     number_mask: int
     value_at: int
     value_mask: int
-    value: int
-    reached: Callable[[int, int], bool] | None
-    waits: bool
-    takes: bool
-    says: bool
+    limit: int
 
 
 class PlainSignals:
@@ -76,13 +67,12 @@ class PlainSignals:
         if len(self._plains) >= MOST_KEPT:
             self._plains.clear()
         self._plains[int.from_bytes(task.raw, "little") & kept] = Plain(
-            task.kind, does.name, does.table, number_at, number_mask, value_at, value_mask, does.value, does.reached,
-            does.waits, does.takes, does.says,
-        )  # fmt: skip
+            task.kind, does, number_at, number_mask, value_at, value_mask, event.time_limit(fields)
+        )
         self._masks[kind] = kept
         return True
 
-    def run(self, device: Device, sq: SubmissionQueue, raw: bytes) -> int:
+    def run(self, device: Device, sq: SubmissionQueue, raw: bytes, _end: int) -> int:
         """Execute the task at the head of a queue, an SQE, if it is plain; returns what became of it."""
         word = int.from_bytes(raw, "little")
         plain = self._plains.get(word & self._masks[raw[0] & TYPE])
@@ -91,16 +81,15 @@ class PlainSignals:
             return NOT_PLAIN  # it was broken off
         if plain is None or machine.checks is not None or machine.faults.tasks or machine.memory.caller is not None:
             return NOT_PLAIN
-        kind, name, table, number_at, number_mask, value_at, value_mask, value, reached, waits, takes, says = plain
-        number = word >> number_at & number_mask
-        signals: dict[int, Signal] = getattr(device, table)
-        signal = signals.get(number)
-        if value_mask:
-            value = word >> value_at & value_mask
-        start = sq.clock
+        does = plain.does
+        number = word >> plain.number_at & plain.number_mask
+        value = word >> plain.value_at & plain.value_mask if plain.value_mask else does.value
+        signals = device.signals[does.table]
+        signal, start, waits = signals.get(number), sq.clock, does.waits
         if waits:
+            reached = does.reached
             if signal is None or not (signal.value if reached is None else reached(value, signal.value)):
-                return NOT_PLAIN
+                return WAITS if event.may_wait(device, sq, plain.limit) else NOT_PLAIN
             if signal.time > start:
                 start = signal.time
         else:
@@ -108,10 +97,10 @@ class PlainSignals:
                 signal = signals[number] = Signal()
             device.wake()
         end, position, log = start + CONTROL_NS, sq.head, machine.log
-        detail = f"{name} {number} = {value}" if says else f"{name} {number}"
-        entry = new_entry(Executed, (start, end, device.index, sq.stream_id, position, kind, detail))
+        detail = f"{does.name} {number} = {value}" if does.says else f"{does.name} {number}"
+        entry = new_entry(Executed, (start, end, device.index, sq.stream_id, position, plain.kind, detail))
         # nothing from here on can be interrupted
-        if takes:
+        if does.takes:
             signal.value = 0
         elif not waits:
             signal.value, signal.time = value, end
@@ -119,6 +108,7 @@ class PlainSignals:
         sq.head = (position + 1) % sq.depth
         sq.done += 1
         log += (entry,)
+        device.executed += 1
         return DONE
 
 

@@ -39,8 +39,7 @@ def go_through(device: Device) -> None:
     """Execute the task that an interrupt has broken off, before anything else; see `fakes.executor.task.once`."""
     sq = device.current
     if sq is not None and sq.memo and sq.runnable and device.queues.get(sq.sq_id) is sq:
-        if device.machine.executor.execute(device, sq):
-            device.executed += 1
+        device.machine.executor.execute(device, sq)
         if sq.head == sq.tail:
             device.active.pop(sq.sq_id, None)
         device.machine.changed.notify_all()

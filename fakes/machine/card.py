@@ -14,7 +14,7 @@ from fakes.machine.blocks import Kind
 from fakes.machine.identity import Identity
 from fakes.machine.ids import IdPool, id_counts, share_events
 from fakes.machine.models import Models
-from fakes.machine.queues import SQE_BYTES, CommandState, HostCalls, LogicQueue, StreamMemory, SubmissionQueue
+from fakes.machine.queues import CommandState, HostCalls, LogicQueue, StreamMemory, SubmissionQueue
 from fakes.machine.signal import Signal
 from fakes.schedule.scheduler import POLL, Engines, Policy, RoundRobin
 
@@ -194,15 +194,15 @@ class Device:
 
     def _work(self, budget: int) -> None:
         """Execute at most `budget` tasks; in no `try`, see `npuhal.changed` on loops and interrupts."""
-        done = 0
         executor, faults = self.machine.executor, self.machine.faults
         execute = executor.execute
         waiting, signalled, active = self.waiting, self.signalled, self.active
         if self.current is not None and self.current.memo:
             go_through(self)
+        end = self.executed + budget
         waiting.clear()
         signalled.clear()
-        while done < budget:
+        while self.executed < end:
             ready = [
                 sq for sq in active.values()  # written out: SubmissionQueue.runnable
                 if sq.enabled and sq.head != sq.tail and not (sq.paused or sq.held or sq.hung)
@@ -215,21 +215,19 @@ class Device:
                 waiting.add(sq.sq_id)
                 continue
             alone, self.current = len(active) == 1, sq
-            while execute(self, sq):
-                done += 1
-                self.executed += 1
+            while execute(self, sq, end if alone else 0):
                 if sq.head == sq.tail:
                     active.pop(sq.sq_id, None)
                     break
-                if not alone or done >= budget or not sq.enabled or sq.hung:
-                    if executor.ended == RAN and done < budget and not waiting and sq.runnable:
-                        done += self._run_on(sq, budget - done)
+                if not alone or self.executed >= end or not sq.enabled or sq.hung:
+                    if executor.ended == RAN and self.executed < end and not waiting and sq.runnable:
+                        self._run_on(sq, end)
                     break
             else:
                 waiting.add(sq.sq_id)
 
-    def _run_on(self, sq: SubmissionQueue, most: int) -> int:
-        """Execute plain kernels of a queue while it is the only one that can go on; returns how many were executed.
+    def _run_on(self, sq: SubmissionQueue, end: int) -> None:
+        """Execute plain kernels of a queue while it is the only one that can go on, until `end` tasks were executed.
 
         The others wait for signals: each kernel lets them be tried again, in vain, and all that comes of that is which
         queue the policy has picked last.
@@ -237,11 +235,10 @@ class Device:
         active, policy = self.active, self.policy
         others = [other.sq_id for other in active.values() if other is not sq and other.runnable]
         if not isinstance(policy, RoundRobin) or not policy.in_turn or not self.signalled.issuperset(others):
-            return 0
+            return
         before, ended = self.executed, RAN
-        self.disturbed = False
         try:
-            ended = self._run_plain(sq, before + most)
+            ended = self.machine.executor.run_on(self, sq, end)
         finally:
             done = self.executed - before
             tried = done + (ended == WAITS)
@@ -252,21 +249,6 @@ class Device:
                 self.waiting.add(sq.sq_id)
         if sq.head == sq.tail:
             active.pop(sq.sq_id, None)
-        return done
-
-    def _run_plain(self, sq: SubmissionQueue, end: int) -> int:
-        """Execute plain kernels of a queue until so many tasks were executed; returns what became of the last one."""
-        active, plain, ended = self.active, self.machine.executor.plain, RAN
-        count, executed = len(active), (RAN, STOPPED)
-        while ended == RAN and self.executed < end and not self.disturbed and len(active) == count:
-            if not sq.enabled or sq.head == sq.tail or sq.paused or sq.held or sq.hung:  # SubmissionQueue.runnable
-                break
-            if sq.arrivals:
-                sq.arrive()
-            at = sq.head * SQE_BYTES
-            ended = plain(self, sq, sq.entries[at : at + SQE_BYTES])
-            self.executed += ended in executed
-        return ended
 
     # -- the stepping interface of tests ------------------------------------------------------------------------------
 

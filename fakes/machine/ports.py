@@ -74,16 +74,15 @@ class Executor(Protocol):
     def registers(self, device: Device) -> Registers:
         """Return what condition programs of a card reach besides its memory."""
 
-    def execute(self, device: Device, sq: SubmissionQueue) -> bool:
-        """Execute the task at the head of a queue; False when it has to wait."""
+    def execute(self, device: Device, sq: SubmissionQueue, end: int = 0) -> bool:
+        """Execute the task at the head of a queue, and plain kernels behind it; False when the last has to wait."""
 
     @property
     def ended(self) -> int:
         """What became of the last task that was to be executed, on the fast path."""
 
-    @property
-    def plain(self) -> Callable[[Device, SubmissionQueue, bytes], int]:
-        """Executes the task at the head of a queue, an SQE, if the fast path does; returns what became of it."""
+    def run_on(self, device: Device, sq: SubmissionQueue, end: int) -> int:
+        """Execute plain kernels at the head of a queue; returns what became of the last one."""
 
     def decode(self, device: Device, sq: SubmissionQueue) -> Task:
         """Read and decode the entry at the head of a queue."""

@@ -7,6 +7,7 @@ registers, R0 reads as zero, branches compare signed except ``bltu`` and ``bgeu`
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Protocol, runtime_checkable
@@ -75,17 +76,17 @@ def _signed(value: int) -> int:
 
 
 _OPERATIONS: dict[str, Callable[[int, int], int]] = {
-    "add": lambda a, b: a + b,
-    "sub": lambda a, b: a - b,
-    "mul": lambda a, b: a * b,
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
     "sll": lambda a, b: a << (b & 63),
     "srl": lambda a, b: a >> (b & 63),
     "sra": lambda a, b: _signed(a) >> (b & 63),
     "slt": lambda a, b: int(_signed(a) < _signed(b)),
-    "sltu": lambda a, b: int(a < b),
-    "xor": lambda a, b: a ^ b,
-    "or": lambda a, b: a | b,
-    "and": lambda a, b: a & b,
+    "sltu": operator.lt,
+    "xor": operator.xor,
+    "or": operator.or_,
+    "and": operator.and_,
 }
 _IMMEDIATE = {
     "addi": "add",
@@ -99,29 +100,33 @@ _IMMEDIATE = {
     "srai": "sra",
 }
 _BRANCHES: dict[str, Callable[[int, int], bool]] = {
-    "beq": lambda a, b: a == b,
-    "bne": lambda a, b: a != b,
+    "beq": operator.eq,
+    "bne": operator.ne,
     "blt": lambda a, b: _signed(a) < _signed(b),
     "bge": lambda a, b: _signed(a) >= _signed(b),
-    "bltu": lambda a, b: a < b,
-    "bgeu": lambda a, b: a >= b,
+    "bltu": operator.lt,
+    "bgeu": operator.ge,
 }
 _LOADS = {"lb.d": 1, "lh.d": 2, "lw.d": 4, "ld.d": 8, "lbu.d": 1, "lhu.d": 2, "lwu.d": 4}  # "u": zero extended
 _STORES = {"sb": 1, "sh": 2, "sw": 4, "sd": 8}
 _LOW = (1 << 49) - 1
 
 
-Step = Callable[["_Interpreter", tuple[int, ...], int, dict[int, int]], "int | None"]
-"""Does one instruction: by operands, its word, and how often each `loop` went back. Returns the word to go on at, None
-for the next one."""
+_FAULT = -1
+"""Where a program goes on after a fault: no instruction starts there."""
+_SINK = 16
+"""What is written to R0, which reads as zero, goes to a register behind the others."""
+
+Step = Callable[["_Interpreter", list[int]], "int | None"]
+"""Does one instruction with the registers. Returns the word to go on at, None for the next one."""
 
 
 @lru_cache(maxsize=128)
-def _decoded(code: bytes, generation: str) -> dict[int, tuple[Step, tuple[int, ...], int]]:
-    """Instructions of a block by word number: what does it, its operands, and the word of the next one."""
+def _decoded(code: bytes, generation: str) -> dict[int, tuple[Step, int]]:
+    """Instructions of a block by word number: what does it, and the word of the next one."""
     length = isa(generation).length
     return {
-        word: (_STEPS[instruction[0]], instruction[1], word + length(instruction))
+        word: (_MAKERS[instruction[0]](instruction[1], word), word + length(instruction))
         for word, instruction in decode(code, generation)
     }
 
@@ -140,175 +145,248 @@ def execute(
     more than ``max_steps`` instructions end the run with ``fault`` set.  What ``machine`` raises passes through.
     """
     run = Execution()
-    _Interpreter(machine, generation, run, max_steps, max_loops).block(code)
+    interpreter = _Interpreter(machine, generation, run, max_steps, max_loops)
+    interpreter.block(code)
+    run.registers[:] = interpreter.registers[:_SINK]
     return run
 
 
 class _Interpreter:
-    __slots__ = ("csr", "generation", "machine", "max_loops", "max_steps", "registers", "run")
+    __slots__ = ("csr", "generation", "loops", "machine", "max_loops", "max_steps", "registers", "run")
 
     def __init__(self, machine: Machine, generation: str, run: Execution, max_steps: int, max_loops: int) -> None:
         self.machine = machine
         self.generation = generation
-        self.run, self.registers, self.csr = run, run.registers, run.csr
+        self.run, self.registers, self.csr = run, [*run.registers, 0], run.csr
         self.max_steps = max_steps
         self.max_loops = max_loops
+        self.loops: dict[int, int] = {}
+        """How often each `loop` of a block went back."""
 
     def block(self, code: bytes) -> None:
         """Run one block; words count from its start."""
-        program = _decoded(code, self.generation)
+        find = _decoded(code, self.generation).get
         end = len(code) // WORD_BYTES
-        loops: dict[int, int] = {}
-        run, most, word = self.run, self.max_steps, 0
+        run, registers, left, word = self.run, self.registers, self.max_steps - self.run.steps, 0
+        outer, self.loops = self.loops, {}
         self.csr[_JUMP_PC] = 0
+        steps = 0
         while word != end:
-            found = program.get(word)
+            found = find(word)
             if found is None:
-                run.fault = f"branch to word {word}, where no instruction starts"
-                return
-            step, operands, following = found
-            run.steps += 1
-            if run.steps > most:
-                run.fault = f"no end after {most} instructions (at word {word})"
-                return
-            target = step(self, operands, word, loops)
-            if run.fault is not None:
-                return
+                run.fault = run.fault or f"branch to word {word}, where no instruction starts"
+                break
+            step, following = found
+            steps += 1
+            if steps > left:
+                run.fault = f"no end after {self.max_steps} instructions (at word {word})"
+                break
+            target = step(self, registers)
             word = following if target is None else target
+        run.steps += steps
+        self.loops = outer
 
     def target(self, word: int) -> int:
         """Return the word that a branch to a word of its operands leads to."""
         return self.csr[_JUMP_PC] << JUMP_SHIFT | word
-
-    def write(self, register: int, value: int) -> None:
-        """Set a register; the first one stays 0."""
-        if register:
-            self.registers[register] = value & _ALL
 
     def physical(self) -> bool:
         """Whether loads and stores have physical addresses now."""
         return self.csr[_AXI_USER] & PHYSICAL_ACCESS == 0
 
 
-def _operation(compute: Callable[[int, int], int], *, immediate: bool) -> Step:
-    def step(it: _Interpreter, operands: tuple[int, ...], word: int, loops: dict[int, int]) -> None:
+def _nothing(it: _Interpreter, registers: list[int]) -> None:
+    """Do nothing: set R0, or wait for accesses, of which this machine does one at a time anyway."""
+
+
+def _operation(compute: Callable[[int, int], int], *, immediate: bool) -> _Maker:
+    def make(operands: tuple[int, ...], word: int) -> Step:
         rd, first, second = operands
-        registers = it.registers
-        it.write(rd, compute(registers[first], second if immediate else registers[second]))
 
-    return step
+        def from_registers(it: _Interpreter, registers: list[int]) -> None:
+            registers[rd] = compute(registers[first], registers[second]) & _ALL
+
+        def with_number(it: _Interpreter, registers: list[int]) -> None:
+            registers[rd] = compute(registers[first], second) & _ALL
+
+        return _nothing if not rd else with_number if immediate else from_registers
+
+    return make
 
 
-def _branch(taken: Callable[[int, int], bool]) -> Step:
-    def step(it: _Interpreter, operands: tuple[int, ...], word: int, loops: dict[int, int]) -> int | None:
+def _branch(taken: Callable[[int, int], bool]) -> _Maker:
+    def make(operands: tuple[int, ...], word: int) -> Step:
         first, second, target = operands
-        return it.target(target) if taken(it.registers[first], it.registers[second]) else None
 
-    return step
+        def step(it: _Interpreter, registers: list[int]) -> int | None:
+            return it.target(target) if taken(registers[first], registers[second]) else None
 
+        return step
 
-def _load(size: int, *, signed: bool) -> Step:
-    def step(it: _Interpreter, operands: tuple[int, ...], word: int, loops: dict[int, int]) -> None:
-        rd, address = operands
-        it.write(rd, int.from_bytes(it.machine.load(address, size, it.physical()), "little", signed=signed))
-
-    return step
+    return make
 
 
-def _store(size: int) -> Step:
-    def step(it: _Interpreter, operands: tuple[int, ...], word: int, loops: dict[int, int]) -> None:
+def _load(size: int, *, signed: bool) -> _Maker:
+    def make(operands: tuple[int, ...], word: int) -> Step:
+        rd, address = operands[0] or _SINK, operands[1]
+
+        def step(it: _Interpreter, registers: list[int]) -> None:
+            registers[rd] = int.from_bytes(it.machine.load(address, size, it.physical()), "little", signed=signed) & _ALL
+
+        return step
+
+    return make
+
+
+def _store(size: int) -> _Maker:
+    mask = (1 << 8 * size) - 1
+
+    def make(operands: tuple[int, ...], word: int) -> Step:
         value, address, offset = operands
-        data = (it.registers[value] & ((1 << 8 * size) - 1)).to_bytes(size, "little")
-        it.machine.store(it.registers[address] + offset & _ALL, data, it.physical())
 
-    return step
+        def step(it: _Interpreter, registers: list[int]) -> None:
+            data = (registers[value] & mask).to_bytes(size, "little")
+            it.machine.store(registers[address] + offset & _ALL, data, it.physical())
+
+        return step
+
+    return make
 
 
-def _control(changed: Callable[[int, int], int]) -> Step:
+def _control(changed: Callable[[int, int], int]) -> _Maker:
     """Return what reads a control register, and changes it by the old value and that of another register."""
 
-    def step(it: _Interpreter, operands: tuple[int, ...], word: int, loops: dict[int, int]) -> None:
-        rd, number, source = operands
-        old = it.csr.get(number, 0)
-        it.csr[number] = changed(old, it.registers[source])
-        it.write(rd, old)
+    def make(operands: tuple[int, ...], word: int) -> Step:
+        rd, number, source = operands[0] or _SINK, operands[1], operands[2]
+
+        def step(it: _Interpreter, registers: list[int]) -> None:
+            old = it.csr.get(number, 0)
+            it.csr[number] = changed(old, registers[source])
+            registers[rd] = old
+
+        return step
+
+    return make
+
+
+def _enable(*, on: bool, by_register: bool) -> _Maker:
+    def make(operands: tuple[int, ...], word: int) -> Step:
+        rd, queue = operands[0] or _SINK, operands[1]
+
+        def step(it: _Interpreter, registers: list[int]) -> None:
+            sq_id = registers[queue] & _SQ_MASK if by_register else queue
+            registers[rd] = (it.machine.activate(sq_id) if on else it.machine.deactivate(sq_id)) & _ALL
+
+        return step
+
+    return make
+
+
+def _ld(operands: tuple[int, ...], word: int) -> Step:
+    rd, address, offset = operands[0] or _SINK, operands[1], operands[2]
+
+    def step(it: _Interpreter, registers: list[int]) -> None:
+        data = it.machine.load(registers[address] + offset & _ALL, 8, it.physical())
+        registers[rd] = int.from_bytes(data, "little")
 
     return step
 
 
-def _enable(*, on: bool, by_register: bool) -> Step:
-    def step(it: _Interpreter, operands: tuple[int, ...], word: int, loops: dict[int, int]) -> None:
-        sq_id = it.registers[operands[1]] & _SQ_MASK if by_register else operands[1]
-        it.write(operands[0], it.machine.activate(sq_id) if on else it.machine.deactivate(sq_id))
+def _half(*, high: bool) -> _Maker:
+    """Return what sets the upper 15 bits of a register, or the lower 49."""
+    kept = _LOW if high else _ALL & ~_LOW
+
+    def make(operands: tuple[int, ...], word: int) -> Step:
+        rd, value = operands[0], operands[1] << 49 & _ALL if high else operands[1]
+
+        def step(it: _Interpreter, registers: list[int]) -> None:
+            registers[rd] = registers[rd] & kept | value
+
+        return step if rd else _nothing
+
+    return make
+
+
+def _goto(operands: tuple[int, ...], word: int) -> Step:
+    rd, sq_id, head = operands[0] or _SINK, operands[1], operands[2]
+
+    def step(it: _Interpreter, registers: list[int]) -> None:
+        registers[rd] = it.machine.goto(sq_id, head) & _ALL
 
     return step
 
 
-def _ld(it: _Interpreter, operands: tuple[int, ...], word: int, loops: dict[int, int]) -> None:
-    rd, address, offset = operands
-    data = it.machine.load(it.registers[address] + offset & _ALL, 8, it.physical())
-    it.write(rd, int.from_bytes(data, "little"))
+def _goto_register(operands: tuple[int, ...], word: int) -> Step:
+    rd, place = operands[0] or _SINK, operands[1]
+
+    def step(it: _Interpreter, registers: list[int]) -> None:
+        position = registers[place]
+        registers[rd] = it.machine.goto(position & _SQ_MASK, position >> 16 & 0xFFFF) & _ALL
+
+    return step
 
 
-def _lhwi(it: _Interpreter, operands: tuple[int, ...], word: int, loops: dict[int, int]) -> None:
-    it.write(operands[0], operands[1] << 49 | it.registers[operands[0]] & _LOW)
-
-
-def _llwi(it: _Interpreter, operands: tuple[int, ...], word: int, loops: dict[int, int]) -> None:
-    it.write(operands[0], it.registers[operands[0]] & ~_LOW | operands[1])
-
-
-def _goto(it: _Interpreter, operands: tuple[int, ...], word: int, loops: dict[int, int]) -> None:
-    it.write(operands[0], it.machine.goto(operands[1], operands[2]))
-
-
-def _goto_register(it: _Interpreter, operands: tuple[int, ...], word: int, loops: dict[int, int]) -> None:
-    position = it.registers[operands[1]]
-    it.write(operands[0], it.machine.goto(position & _SQ_MASK, position >> 16 & 0xFFFF))
-
-
-def _loop(it: _Interpreter, operands: tuple[int, ...], word: int, loops: dict[int, int]) -> int | None:
+def _loop(operands: tuple[int, ...], word: int) -> Step:
     first, target, _ = operands
-    loops[word] = loops.get(word, 0) + 1
-    return it.target(target) if it.registers[first] and loops[word] <= it.max_loops else None
+
+    def step(it: _Interpreter, registers: list[int]) -> int | None:
+        it.loops[word] = gone = it.loops.get(word, 0) + 1
+        return it.target(target) if registers[first] and gone <= it.max_loops else None
+
+    return step
 
 
-def _call(it: _Interpreter, operands: tuple[int, ...], word: int, loops: dict[int, int]) -> None:
+def _call(operands: tuple[int, ...], word: int) -> Step:
     address, length = operands
-    it.block(it.machine.load(it.registers[address], WORD_BYTES * it.registers[length], it.physical()))
+
+    def step(it: _Interpreter, registers: list[int]) -> int | None:
+        it.block(it.machine.load(registers[address], WORD_BYTES * registers[length], it.physical()))
+        return None if it.run.fault is None else _FAULT
+
+    return step
 
 
-def _queue(it: _Interpreter, operands: tuple[int, ...], word: int, loops: dict[int, int]) -> None:
+def _queue(operands: tuple[int, ...], word: int) -> Step:
     """Leave the status of a queue command in its register and the word in the next one."""
-    if not isinstance(it.machine, DataQueues):
-        it.run.fault = f"gqm at word {word}: this machine has no queue manager"
-        return
     rd, command, address = operands
-    status, value = it.machine.queue(it.registers[command], it.registers[address])
-    it.write(rd, status)
-    it.write(rd + 1, value)
+
+    def step(it: _Interpreter, registers: list[int]) -> int | None:
+        if not isinstance(it.machine, DataQueues):
+            it.run.fault = f"gqm at word {word}: this machine has no queue manager"
+            return _FAULT
+        status, value = it.machine.queue(registers[command], registers[address])
+        registers[rd or _SINK] = status & _ALL
+        registers[rd + 1] = value & _ALL
+        return None
+
+    return step
 
 
-def _barrier(it: _Interpreter, operands: tuple[int, ...], word: int, loops: dict[int, int]) -> None:
-    """Do nothing: this machine does one access at a time anyway."""
+def _barrier(operands: tuple[int, ...], word: int) -> Step:
+    return _nothing
 
 
-def _no_instruction(it: _Interpreter, operands: tuple[int, ...], word: int, loops: dict[int, int]) -> None:
-    kind = "error word" if operands == (0,) else f"{operands[0]:#010x} is no instruction"
-    it.run.fault = f"{kind} at word {word}"
+def _no_instruction(operands: tuple[int, ...], word: int) -> Step:
+    def step(it: _Interpreter, registers: list[int]) -> int:
+        kind = "error word" if operands == (0,) else f"{operands[0]:#010x} is no instruction"
+        it.run.fault = f"{kind} at word {word}"
+        return _FAULT
+
+    return step
 
 
-_STEPS: dict[str, Step] = {
+_Maker = Callable[[tuple[int, ...], int], Step]
+_MAKERS: dict[str, _Maker] = {
     **{name: _operation(compute, immediate=False) for name, compute in _OPERATIONS.items()},
     **{name: _operation(_OPERATIONS[of], immediate=True) for name, of in _IMMEDIATE.items()},
     **{name: _branch(taken) for name, taken in _BRANCHES.items()},
     **{name: _load(size, signed="u" not in name) for name, size in _LOADS.items()},
     **{name: _store(size) for name, size in _STORES.items()},
-    "csrrw": _control(lambda old, value: value), "csrrs": _control(lambda old, value: old | value),
+    "csrrw": _control(lambda old, value: value), "csrrs": _control(operator.or_),
     "csrrc": _control(lambda old, value: old & ~value),
     "active": _enable(on=True, by_register=False), "active.r": _enable(on=True, by_register=True),
     "deactive": _enable(on=False, by_register=False), "deactive.r": _enable(on=False, by_register=True),
-    "ld": _ld, "lhwi": _lhwi, "llwi": _llwi, "goto": _goto, "goto.r": _goto_register, "loop": _loop, "call": _call,
-    "gqm": _queue, "bia": _barrier, ".word": _no_instruction,
+    "ld": _ld, "lhwi": _half(high=True), "llwi": _half(high=False), "goto": _goto,
+    "goto.r": _goto_register, "loop": _loop, "call": _call, "gqm": _queue, "bia": _barrier, ".word": _no_instruction,
 }  # fmt: skip
-"""What each instruction does."""
+"""What makes the step of each instruction of its operands and its word."""

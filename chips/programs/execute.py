@@ -231,7 +231,8 @@ def _load(size: int, *, signed: bool) -> _Maker:
         rd, address = operands[0] or _SINK, operands[1]
 
         def step(it: _Interpreter, registers: list[int]) -> None:
-            registers[rd] = int.from_bytes(it.machine.load(address, size, it.physical()), "little", signed=signed) & _ALL
+            data = it.machine.load(address, size, it.physical())
+            registers[rd] = int.from_bytes(data, "little", signed=signed) & _ALL
 
         return step
 

@@ -136,7 +136,8 @@ class Executor:
         """Execute the task at the head of the queue; False when it has to wait.
 
         Of plain kernels all that follow each other may be executed, until the card has executed `end` tasks; what is
-        returned is what became of the last one. Raises NotModelled, with the task's name, for what the fake cannot do; the queue then stands still.
+        returned is what became of the last one. Raises NotModelled, with the task's name, for what the fake cannot do;
+        the queue then stands still.
         """
         if sq.arrivals and sq.arrivals[0][0] <= sq.done:
             sq.arrive()

@@ -112,14 +112,16 @@ class PlainKernels:
         """
         machine, masks, plains, executed = self._machine, self._masks, self._plains, NOT_PLAIN
         memory, kernels, faults, active = machine.memory, machine.kernels, machine.faults, device.active
-        clocks, log, count, context, alone = device.engines.clocks, machine.log, len(active), None, 0
-        memo = sq.memo
+        clocks, log, memo, count = device.engines.clocks, machine.log, sq.memo, len(active)
+        context: Any = None
+        arguments: Any = None
+        alone = 0
         device.disturbed = False
         while True:
             mask = masks[raw[0] & TYPE]
-            if mask is None or machine.checks is not None or faults.tasks or device.spinning or memory.caller is not None:
+            if mask is None or memo:  # it was broken off
                 return executed
-            if memo:  # it was broken off
+            if machine.checks is not None or faults.tasks or device.spinning or memory.caller is not None:
                 return executed
             word, position = int.from_bytes(raw, "little"), sq.head
             plain = plains.get(word & mask)
@@ -130,8 +132,8 @@ class PlainKernels:
                     return executed
             elif plain.never or (plain.there.raw != plain.code and not plain.find(machine)):
                 return executed
-            if context is None or getrefcount(context) != alone or getrefcount(arguments) != alone + 1:
-                # the first one, or the function before has kept what it was given
+            if getrefcount(context) != alone or getrefcount(arguments) != alone + 1:
+                # the first one, or the function before has kept what it was given: else it is used again
                 arguments = Arguments.plain(memory, 0, device)
                 context = Context(0, 0, "", 0, arguments, memory)
                 alone = getrefcount(context)

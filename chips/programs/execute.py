@@ -318,10 +318,10 @@ def _goto(operands: tuple[int, ...], word: int) -> Step:
 
 
 def _goto_register(operands: tuple[int, ...], word: int) -> Step:
-    rd, place = operands[0] or _SINK, operands[1]
+    rd, queue = operands[0] or _SINK, operands[1]
 
     def step(it: _Interpreter, registers: list[int]) -> None:
-        position = registers[place]
+        position = registers[queue]
         registers[rd] = it.machine.goto(position & _SQ_MASK, position >> 16 & 0xFFFF) & _ALL
 
     return step

@@ -180,6 +180,7 @@ def create(
         if group is not None:
             group.join(stream)
         undo.done, stream.closed = True, False
+        stream.update_blocked()
     queues.announce(stream)
     if flags & StreamFlag.FAST_LAUNCH and device.arguments.give_own(stream, kind.depth):
         stream.resources.callback(device.arguments.take_own, stream)
@@ -224,6 +225,7 @@ def create_software(context: Context, *, flags: StreamFlag, priority: int, name:
         stream.sq_word = word
         stream.resources.callback(device.memory.free, word)
         undo.done, stream.closed = True, False
+        stream.update_blocked()
     return stream
 
 
@@ -259,4 +261,5 @@ def _without_queue(context: Context, kind: _Kind, *, flags: StreamFlag, priority
         sink=kind.sink,
     )
     stream.closed = False
+    stream.update_blocked()
     return stream

@@ -9,9 +9,10 @@ from __future__ import annotations
 import enum
 import struct
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from npuhal.records import dataclass, field
+from npuhal.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from chips.tasks import TaskType

@@ -8,11 +8,12 @@ names of the 910_93, 950 and 350 exist only there. The rules are data: soc/detec
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from chips.catalog import SOC_FOLDER, find_chip, vocabulary
 from chips.chip import Chip, UnknownChip
 from chips.schema import read_yaml
+from npuhal.tuples import NamedTuple
 
 
 class VersionWord(NamedTuple):

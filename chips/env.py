@@ -6,9 +6,10 @@ runtime builds one ``EncodeEnv`` per stream and replaces it when a fact changes 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from npuhal.records import dataclass
+from npuhal.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from chips.chip import Chip

@@ -10,7 +10,9 @@ from __future__ import annotations
 import keyword
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
+
+from npuhal.tuples import NamedTuple
 
 Encode = Callable[..., bytes]
 

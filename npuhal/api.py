@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from npuhal import prototypes
 from npuhal.errors import MissingSymbols, NotSupported
 from npuhal.layouts import Layouts, layouts
+from npuhal.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from npuhal._calls import HalCalls

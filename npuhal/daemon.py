@@ -9,9 +9,10 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from npuhal.errors import NpuhalError
+from npuhal.tuples import NamedTuple
 
 LIBRARY = "libtsdclient.so"
 """File name of the client library (toolkit, lib64)."""

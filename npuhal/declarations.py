@@ -20,8 +20,8 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
-from typing import NamedTuple
 
+from npuhal.tuples import NamedTuple
 from npuhal.version import encode_version
 
 CHAPTERS = (

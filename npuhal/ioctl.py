@@ -15,11 +15,12 @@ import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from npuhal import declarations
 from npuhal.declarations import FIRST_VERSION, KERNEL_CHAPTERS
 from npuhal.layouts import Layouts, layouts
+from npuhal.tuples import NamedTuple
 
 _DIRECTIONS: Mapping[str, int] = {"none": 0, "write": 1, "read": 2, "both": 3}
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from npuhal import packages
 from npuhal.api import HalApi, LibraryApi
 from npuhal.errors import BadUrl, LibraryNotFound, StubLibrary
+from npuhal.tuples import NamedTuple
 from npuhal.version import shake_hands
 from npuhal.words import close_names
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from npuhal import declarations
 from npuhal.layouts import layouts
+from npuhal.tuples import NamedTuple
 
 
 class Arg(NamedTuple):

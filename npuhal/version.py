@@ -7,7 +7,9 @@ no client, but treats one that has not told its version as the oldest: some reso
 from __future__ import annotations
 
 import ctypes
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
+
+from npuhal.tuples import NamedTuple
 
 
 class Grant(NamedTuple):

@@ -9,10 +9,11 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from enum import IntEnum
-from typing import Final, NamedTuple
+from typing import Final
 
 from chips.binary.notes import Notes
 from chips.binary.tlv import FunctionTlv
+from npuhal.tuples import NamedTuple
 
 __all__ = ["Argument", "ArgumentKind", "PointerKind", "count_arguments", "list_arguments"]
 

@@ -11,9 +11,10 @@ import re
 import struct
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
-from typing import Final, NamedTuple, overload
+from typing import Final, overload
 
 from chips.binary.errors import MalformedElf, NotAnElf
+from npuhal.tuples import NamedTuple
 
 __all__ = ["ELF_MAGIC", "NAME_LIMIT", "Budget", "ElfFile", "ElfHeader", "Section", "StringTable", "Symbol"]
 

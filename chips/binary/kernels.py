@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import Enum, IntEnum
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from chips.binary.errors import RegistrationConflict
 from chips.binary.meta import EntryType, FuncType, KernelMeta
 from chips.binary.notes import Notes
 from npuhal.records import dataclass
+from npuhal.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from chips.chip import Chip

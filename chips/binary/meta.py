@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import struct
 from enum import IntEnum
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from chips.binary.arguments import Argument, count_arguments, list_arguments
 from chips.binary.errors import MalformedMeta
 from chips.binary.notes import Notes
 from chips.binary.tlv import FunctionTlv, units
 from npuhal.records import dataclass
+from npuhal.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from chips.chip import Chip

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from chips.binary.kernels import Kernel, KernelAttribute, MixType
+from npuhal.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from chips.chip import Chip

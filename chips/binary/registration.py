@@ -8,7 +8,7 @@ that was refused; `read_program` is for everybody else.
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from chips.binary import elf
 from chips.binary.cores import core_of
@@ -20,6 +20,7 @@ from chips.binary.notes import Notes
 from chips.binary.side_file import SideFile, read_side_file
 from chips.binary.tlv import MetaFlag, meta_flags, stack_record
 from npuhal.records import dataclass, field
+from npuhal.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from chips.chip import Chip

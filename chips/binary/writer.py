@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from chips.binary.fat import EM_HIIPU
+from npuhal.tuples import NamedTuple
 
 __all__ = ["KernelText", "write_elf"]
 

@@ -15,9 +15,9 @@ cond_isa/v100 and cond_isa/v201 stars_cond_isa_*struct.hpp).
 from __future__ import annotations
 
 from functools import cache
-from typing import NamedTuple
 
 from npuhal.records import dataclass
+from npuhal.tuples import NamedTuple
 
 WORD_BYTES = 4
 """Bytes of an instruction word; long instructions take two."""

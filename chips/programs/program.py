@@ -20,9 +20,9 @@ import re
 import struct
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import NamedTuple
 
 from chips.programs.isa import CSR_NAMES, JUMP_SHIFT, WORD_BYTES, CondError, Instruction, Isa, format_instruction, isa
+from npuhal.tuples import NamedTuple
 
 _LOW_BITS = 49  # llwi holds bits 48..0, lhwi bits 63..49
 _LOW_MASK = (1 << _LOW_BITS) - 1

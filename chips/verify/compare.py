@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from chips.chip import Chip, Limits
 from npuhal.records import dataclass, fields
+from npuhal.tuples import NamedTuple
 
 
 class Change(NamedTuple):

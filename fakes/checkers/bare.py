@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from fakes.checkers.access import WRITE
+from npuhal.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,8 +7,10 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import CodeType, FrameType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from weakref import ref
+
+from npuhal.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from fakes.checkers.shadow import Work

@@ -11,7 +11,8 @@ calls of the driver come one after the other in any case. That can hide a mistak
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+
+from npuhal.tuples import NamedTuple
 
 HOST = 0
 """Index of the host among the actors."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from fakes.checkers.order import Actor, Stamp
 from fakes.checkers.race import Known
 from fakes.checkers.source import Piece
+from npuhal.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from fakes.checkers.names import CallSite

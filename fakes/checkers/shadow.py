@@ -6,9 +6,10 @@ Two addresses of the same bytes (a mapping of physical memory, memory opened by 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from typing import Any, NamedTuple
+from typing import Any
 
 from fakes.checkers.order import Stamp
+from npuhal.tuples import NamedTuple
 
 
 class Work(NamedTuple):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import zlib
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from fakes.checkers.order import HOST, Actor, Stamp
 from fakes.checkers.report import SOURCE, Report
 from fakes.errors import MemoryFault
 from fakes.machine.blocks import Kind
+from npuhal.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from fakes.checkers.hub import Checks

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from fakes.checkers.report import DEADLOCK, CheckFailed, Report
+from npuhal.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from fakes.checkers.hub import Checks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from fakes.errors import MemoryFault, NotModelled, TaskFault
 from fakes.executor import together
@@ -12,6 +12,7 @@ from fakes.faults import Effect
 from fakes.kernels import Arguments, Context, Kernel
 from fakes.schedule.scheduler import AIC, AIV, kernel_ns
 from npuhal.records import replace
+from npuhal.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from fakes.executor.task import Task

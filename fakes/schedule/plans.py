@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from fakes.machine.queues import SubmissionQueue
 from fakes.schedule.scheduler import UNLIMITED, Policy, RoundRobin
+from npuhal.tuples import NamedTuple
 
 ALL = 1 << 20
 """As many tasks as a plan ever asks for at once."""

@@ -12,10 +12,10 @@ import mmap
 import os
 import struct
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
 from fakes.errors import NotShareable
 from fakes.shared.folder import Folder, gone, namespace, started
+from npuhal.tuples import NamedTuple
 
 SLOTS = 254
 """Processes that may have a machine open at once."""

@@ -7,8 +7,9 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
+from npuhal.tuples import NamedTuple
 from runtime.cli import EXIT_USAGE
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from npuhal.loader import check_url
+from npuhal.tuples import NamedTuple
 from runtime.cli import EXIT_INTERRUPTED, UsageError
 
 _STANDARD_INPUT = "-"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from chips.env import EncodeEnv
 from chips.registry import plugin
@@ -19,6 +19,7 @@ from chips.tasks import (
     NotifyWait,
     Task,
 )
+from npuhal.tuples import NamedTuple
 from runtime.cli import UsageError
 from runtime.core.submission import prepared
 from runtime.core.submission.prepared import ARGUMENTS, COUNTED, FINISHED, KEPT, NOTHING, POSITIONED, STORED, Shape

@@ -10,11 +10,11 @@ import ctypes
 import struct
 from collections.abc import Iterable
 from enum import IntEnum
-from typing import NamedTuple
 
 from chips.memory_rules import internal_flags
 from npuhal import constants as c
 from npuhal import structs as s
+from npuhal.tuples import NamedTuple
 from runtime import errors
 from runtime.driver.calls import HalCalls
 from runtime.driver.memory import MemoryDriver

@@ -10,10 +10,10 @@ import queue
 import threading
 import time
 from collections.abc import Callable
-from typing import NamedTuple
 
 from npuhal import constants as c
 from npuhal import structs as s
+from npuhal.tuples import NamedTuple
 from runtime import errors
 from runtime.driver.calls import HalCalls
 

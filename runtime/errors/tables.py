@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, cast
 
 from chips import yaml_file
+from npuhal.tuples import NamedTuple
 
 __all__ = [
     "DeviceCode",

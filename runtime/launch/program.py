@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from chips.binary import AicpuKernel as Entry
 from chips.binary import AicpuProgram, BinaryError, LoadOptions, load_embedded
@@ -15,6 +15,7 @@ from chips.binary.placement import aligned_base, plan_placement
 from chips.binary.side_file import side_file_of
 from chips.memory_rules import internal_flags
 from npuhal.files import read_bytes
+from npuhal.tuples import NamedTuple
 from npuhal.words import count
 from runtime import errors
 from runtime.core.diagnostics.resource_report import creation_site

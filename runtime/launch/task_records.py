@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from npuhal.records import dataclass, field
+from npuhal.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from runtime.core.stream.stream import Stream

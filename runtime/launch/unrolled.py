@@ -10,8 +10,9 @@ import struct
 import sys
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
+from npuhal.tuples import NamedTuple
 from runtime.launch.compiled import learn
 from runtime.memory.device import DeviceBuffer
 from runtime.memory.host import ManagedBuffer, RegisteredBuffer

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from npuhal.tuples import NamedTuple
 from runtime.memory.fences import StreamPoint, Timeline
 
 UNIT = 512

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
+
+from npuhal.tuples import NamedTuple
 
 CPU = 1
 """kDLCPU."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
+
+from npuhal.tuples import NamedTuple
 
 Fence = Callable[[], bool]
 """A question: is everything that was submitted then done?"""

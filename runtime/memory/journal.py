@@ -6,7 +6,8 @@ Nothing is noted, and nothing asked on the way of a pool's request, while nobody
 from __future__ import annotations
 
 from collections import deque
-from typing import NamedTuple
+
+from npuhal.tuples import NamedTuple
 
 CAPACITY = 400_000
 """Changes that a journal keeps by default, the newest; about 0.2 KB each."""

@@ -8,9 +8,10 @@ import time
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from npuhal.records import dataclass
+from npuhal.tuples import NamedTuple
 from npuhal.words import count
 from runtime.memory.location import Location
 

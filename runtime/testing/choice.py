@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import NamedTuple
 
 import pytest
 
+from npuhal.tuples import NamedTuple
 from runtime.testing.search import Schedule
 
 _DEFAULT = "fake://ascend910b3"

@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 import sys
 import weakref
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from npuhal.loader import URL_VARIABLE
+from npuhal.tuples import NamedTuple
 from runtime.core.process import lifetime
 from runtime.testing import leaks
 

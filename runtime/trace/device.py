@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+from npuhal.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from runtime.core.process.runtime import Runtime

@@ -9,9 +9,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
 from npuhal.records import dataclass
+from npuhal.tuples import NamedTuple
 from runtime.memory.journal import Change
 from runtime.memory.ledger import ORDERED, PHYSICAL, POOL, SEGMENT
 from runtime.memory.statistics import amount

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from npuhal.records import dataclass, field
+from npuhal.tuples import NamedTuple
 from npuhal.words import count
 from runtime.launch.task_records import CAPTURED, PROGRAM, REST, SEND, WAIT, Kept, Lane, Sent, Span, Waited
 from runtime.trace.device import Executed, Replay, add_log, add_time_stamps, machine_of

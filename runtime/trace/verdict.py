@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import statistics
-from typing import NamedTuple
 
+from npuhal.tuples import NamedTuple
 from runtime.launch.task_records import ADDRESS, ARGUMENTS, BUILD, DESCRIBE, PHASES, REST, SEND, SLOT, WAIT
 from runtime.trace.model import Bar, Task, Trace
 

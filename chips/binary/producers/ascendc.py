@@ -11,7 +11,7 @@ import re
 import struct
 from collections.abc import Iterable, Iterator
 from enum import Enum
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from chips.binary.cores import core_of
 from chips.binary.elf import ElfFile
@@ -19,6 +19,7 @@ from chips.binary.errors import UnsupportedBinary
 from chips.binary.fat import DeviceBinary, Layout, find_device_binaries
 from chips.binary.producers.packing import POINTER, BlockLayout, lay_out
 from chips.binary.tlv import BinaryTlv
+from npuhal.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from chips.binary.program import Program

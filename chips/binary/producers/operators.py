@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from chips.binary.arguments import ArgumentKind, PointerKind
 from chips.binary.producers.errors import BadMetadata
 from chips.binary.producers.kinds import JsonKind, json_kind
 from chips.binary.side_file import load_json
 from npuhal.records import dataclass
+from npuhal.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from chips.binary.kernels import Kernel

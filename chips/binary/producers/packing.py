@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from npuhal.records import dataclass
+from npuhal.tuples import NamedTuple
 
 __all__ = ["POINTER", "BlockLayout", "Member", "lay_out"]
 

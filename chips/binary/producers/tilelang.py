@@ -7,12 +7,13 @@ integers, and the address of the synchronisation registers last. Source: tile-ai
 from __future__ import annotations
 
 import re
-from typing import Final, NamedTuple
+from typing import Final
 
 from chips.binary.producers.ascendc import ByValue
 from chips.binary.producers.errors import BadSignature
 from chips.binary.producers.packing import POINTER
 from npuhal.records import dataclass
+from npuhal.tuples import NamedTuple
 
 __all__ = ["TEXTS", "CParameter", "Prototype", "read_prototypes"]
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from chips import credit
 from chips.generations.v200.aicpu import DUMP
 from chips.generations.v200.generation import Generation, Rule
 from chips.tasks import AicKernel, AivKernel, CoreKernel, MixKernel, MixKind
+from npuhal.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from chips.env import EncodeEnv, TaskIds

@@ -15,10 +15,11 @@ import types
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from npuhal.tuples import NamedTuple
 from runtime import errors
 from runtime.api.triton.narrow import NarrowFloats, NotInterpreted
 from runtime.launch.producers.triton import TritonKernel

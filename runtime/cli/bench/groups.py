@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Callable, Generator, Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from npuhal.records import dataclass
+from npuhal.tuples import NamedTuple
 from runtime.cli.bench.measure import Loop, Spec
 
 if TYPE_CHECKING:

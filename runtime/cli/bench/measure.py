@@ -10,10 +10,11 @@ import time
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from chips import yaml_file
 from npuhal.records import dataclass
+from npuhal.tuples import NamedTuple
 
 RUNS = 5
 BASE_CALLS = 20_000

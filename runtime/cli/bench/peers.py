@@ -10,8 +10,8 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from typing import NamedTuple
 
+from npuhal.tuples import NamedTuple
 from runtime.cli.bench.measure import BASE_CALLS, Row, calibration, cost
 
 _LIMIT_S = 300

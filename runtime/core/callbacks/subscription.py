@@ -7,10 +7,11 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from chips.tasks import EventReset, EventWait, HostCallback, NotifyWait
 from chips.traits import EventKind
+from npuhal.tuples import NamedTuple
 from runtime import errors
 from runtime.core.callbacks import inside
 from runtime.core.callbacks.inside import OWNER

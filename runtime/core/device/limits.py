@@ -8,9 +8,10 @@ from __future__ import annotations
 import threading
 import weakref
 from enum import IntEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from npuhal.records import dataclass
+from npuhal.tuples import NamedTuple
 from runtime import errors
 from runtime.core.modes import SaturationMode as SaturationMode
 

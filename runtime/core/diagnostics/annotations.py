@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from npuhal.tuples import NamedTuple
 from runtime import errors
 
 if TYPE_CHECKING:

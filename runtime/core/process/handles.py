@@ -8,8 +8,9 @@ import weakref
 from collections import deque
 from collections.abc import Iterator
 from functools import cache
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
+from npuhal.tuples import NamedTuple
 from npuhal.words import a
 from runtime import errors
 from runtime.core.diagnostics.resource_report import creation_site

@@ -15,10 +15,11 @@ import linecache
 import re
 from collections.abc import Callable, Hashable
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from chips.layout import SQE_BYTES, Template
 from npuhal.records import replace
+from npuhal.tuples import NamedTuple
 from runtime.core.submission import compiled
 from runtime.core.submission.repair import repair, repair_stored
 from runtime.core.submission.ring import NO_TASK, TICK, RingV100, TaskInfo

@@ -10,10 +10,11 @@ from array import array
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from chips.env import TaskIds
 from chips.tasks import TaskType
+from npuhal.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from chips.completion import ModelStatus

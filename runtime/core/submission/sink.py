@@ -6,10 +6,11 @@ theirs over it (`SinkStack.lay`). Prepared sends and launchers are made for a si
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar
 
 from chips.env import TaskIds
 from chips.tasks import TaskType
+from npuhal.tuples import NamedTuple
 from runtime import errors
 from runtime.core.submission import submit
 from runtime.core.submission.repair import was_sent

@@ -8,9 +8,10 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from chips.memory_rules import internal_flags
+from npuhal.tuples import NamedTuple
 from runtime import errors
 from runtime.errors.closing import each
 

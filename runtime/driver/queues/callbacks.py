@@ -5,10 +5,11 @@ from __future__ import annotations
 import ctypes
 import struct
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from npuhal import constants as c
 from npuhal import structs as s
+from npuhal.tuples import NamedTuple
 from runtime.driver.calls import HalCalls
 from runtime.driver.resource_table import ResourceTable
 

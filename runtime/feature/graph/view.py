@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from chips.tasks import (
     AicpuKernel,
@@ -23,6 +23,7 @@ from chips.tasks import (
     StreamActive,
     TaskType,
 )
+from npuhal.tuples import NamedTuple
 from runtime.feature.graph.recording.node import Node
 
 if TYPE_CHECKING:

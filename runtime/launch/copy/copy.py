@@ -10,10 +10,11 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from chips.memory_rules import internal_flags
 from chips.tasks import CopyKind, MemcpyAsync
+from npuhal.tuples import NamedTuple
 from npuhal.words import count as counted
 from runtime import errors
 from runtime.core.submission.prepared import KEPT, prepare

@@ -12,7 +12,7 @@ import struct
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from chips.binary import BinaryError
 from chips.binary.arguments import ArgumentKind
@@ -27,6 +27,7 @@ from chips.binary.producers.operators import (
     workspace_reserve,
 )
 from npuhal.files import read_bytes
+from npuhal.tuples import NamedTuple
 from runtime import errors
 from runtime.errors.arguments import several
 from runtime.launch.args import SLOT_BYTES

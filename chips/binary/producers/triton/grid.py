@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from chips.binary.producers.errors import BadMetadata
 from npuhal.records import dataclass
+from npuhal.tuples import NamedTuple
 
 __all__ = ["Arranged", "GridRule", "axes_of"]
 

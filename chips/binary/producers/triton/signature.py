@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from chips.binary.producers.errors import BadSignature
 from chips.binary.producers.packing import POINTER
+from npuhal.tuples import NamedTuple
 
 __all__ = ["SCALARS", "Parameter", "Packing", "parameters_of", "read_signature"]
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 import ctypes
 import struct
 import threading
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from chips.binary import AicpuKernel
+from npuhal.tuples import NamedTuple
 from runtime import errors
 from runtime.core.process.handles import dead_handle
 from runtime.launch.block import POINTER_BYTES, HostBlock

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from chips.tasks import CoreKernel, TaskType
 from npuhal.records import replace
+from npuhal.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from chips.env import TaskIds

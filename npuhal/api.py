@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from npuhal import prototypes
@@ -188,8 +189,14 @@ class LibraryApi(HalApi):
 
 def held(library: ctypes.CDLL, name: str) -> Callable[..., int]:
     """Return an untyped function pointer into a loaded library that is called under the interpreter's lock."""
-    function: Callable[..., int] = ctypes.PyDLL(library._name, handle=library._handle)[name]
+    function: Callable[..., int] = _held_library(library)[name]
     return function
+
+
+@lru_cache(maxsize=4)
+def _held_library(library: ctypes.CDLL) -> ctypes.PyDLL:
+    """Return a library once more, for calls under the lock; ctypes makes a class for each."""
+    return ctypes.PyDLL(library._name, handle=library._handle)
 
 
 def _absent(name: str, library: str) -> Callable[..., int]:

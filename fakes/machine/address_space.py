@@ -224,6 +224,9 @@ class BackingFile:
 
     def drop(self, offset: int, size: int) -> None:
         """Return the memory of a part to the system; it reads as zero afterwards."""
+        if size <= mmap.PAGESIZE:  # to give it back, and to get another one, costs more than to keep it
+            ctypes.memset(self.address + offset, 0, size)
+            return
         _libc.madvise(self.address + offset, size, _MADV_REMOVE)
 
     def close(self) -> None:

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fakes.tiers.null import NullApi
+from fakes.tiers.null import NullApi, referred
 from npuhal import constants as c
 from npuhal.api import held
 from npuhal.compiler import BuildError, compile_library
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fakes.machine.machine import Machine
+    from fakes.machine.queues import SubmissionQueue
 
 HOT = ("halSqTaskSend", "halSqCqQuery", "halMemcpySumbit", "halMemcpyWait", "drvMemcpy")
 """The calls that the library has."""
@@ -44,7 +45,6 @@ class CompiledNullApi(NullApi):
         self._library.null_setup(
             c.DRV_SQCQ_PROP_SQ_HEAD, c.DRV_SQCQ_PROP_SQ_TAIL, c.DRV_SQCQ_PROP_SQ_CQE_STATUS
         )
-        self._shown: dict[int, Any] = {}
         super().__init__(url, machine)
 
     @staticmethod
@@ -65,39 +65,49 @@ class CompiledNullApi(NullApi):
 
     def _bind(self, prototype: Any) -> Any:
         if prototype.name == "halSqCqQuery":
-            return self._before(super().raw(prototype.name))
+            return self._asking(super().raw(prototype.name))
         call = super()._bind(prototype)
         if prototype.name == "halSqCqAllocate":
-            return self._after(call, self._show)
-        return self._before(call) if prototype.name == "halCqReportRecv" else call
+            return self._showing(call)
+        return self._receiving(call) if prototype.name == "halCqReportRecv" else call
 
-    @staticmethod
-    def _after(call: Callable[..., Any], then: Callable[[], None]) -> Callable[..., Any]:
-        def wrapped(*arguments: Any) -> Any:
-            answer = call(*arguments)
-            then()
+    def _showing(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """Let a call that makes queues tell the library of them."""
+
+        def allocate(devid: int, info: Any, out: Any) -> Any:
+            answer = call(devid, info, out)
+            if not answer and (given := referred(info)).type == c.DRV_NORMAL_TYPE:
+                self._library.null_open(devid << _SQ_BITS | referred(out).sqId, given.sqeDepth)
             return answer
 
-        return wrapped
+        return allocate
 
-    def _before(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapped(*arguments: Any) -> Any:
+    def _asking(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """Let a call that asks about a queue find it as the library has it."""
+
+        def query(devid: int, info: Any) -> Any:
+            if 0 <= devid < len(self.fake.devices):
+                sq_id = referred(info).sqId
+                if (sq := self.fake.devices[devid].queues.get(sq_id)) is not None:
+                    self._follow(devid, sq)
+            return call(devid, info)
+
+        return query
+
+    def _receiving(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """Let a call that takes reports find all queues as the library has them."""
+
+        def receive(devid: int, info: Any) -> Any:
             for number, device in enumerate(self.fake.devices):
-                for sq_id, sq in device.queues.items():
-                    key = number << _SQ_BITS | sq_id
-                    sq.sent = self._library.null_sent(key)
-                    if sq.sent and sq_id not in self._begun[number]:
-                        self._begun[number][sq_id] = sq
-                        self._look(number, sq, self._library.null_first(key).to_bytes(8, "little"))
-            return call(*arguments)
+                for sq in device.queues.values():
+                    self._follow(number, sq)
+            return call(devid, info)
 
-        return wrapped
+        return receive
 
-    def _show(self) -> None:
-        """Tell the library of queues that are new, or were created again."""
-        for number, device in enumerate(self.fake.devices):
-            for sq_id, sq in device.queues.items():
-                key = number << _SQ_BITS | sq_id
-                if self._shown.get(key) is not sq:
-                    self._shown[key] = sq
-                    self._library.null_open(key, sq.depth)
+    def _follow(self, number: int, sq: SubmissionQueue) -> None:
+        key = number << _SQ_BITS | sq.sq_id
+        sq.sent = self._library.null_sent(key)
+        if sq.sent and sq.sq_id not in self._begun[number]:
+            self._begun[number][sq.sq_id] = sq
+            self._look(number, sq, self._library.null_first(key).to_bytes(8, "little"))

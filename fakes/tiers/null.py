@@ -98,7 +98,7 @@ class NullApi(DirectApi):
         def send(devid: int, pointer: Any) -> Any:
             if rc := fallback(devid, pointer):
                 return rc
-            info = pointer._obj if type(pointer) is REFERENCE else pointer
+            info = referred(pointer)
             device = devices[devid]
             sq = device.queues.get(info.sqId)
             if sq is not None:
@@ -113,13 +113,12 @@ class NullApi(DirectApi):
         return send
 
     def _forgetting(self, call: Any) -> Any:
-        """Let a call that makes or frees a queue forget the queues that are no longer there."""
+        """Let a call that makes or frees a queue forget the one that had its number."""
 
-        def forget(*arguments: Any) -> Any:
-            answer = call(*arguments)
-            for device, begun in zip(self.fake.devices, self._begun, strict=True):
-                for sq_id in [sq_id for sq_id, sq in begun.items() if device.queues.get(sq_id) is not sq]:
-                    del begun[sq_id]
+        def forget(devid: int, info: Any, *made: Any) -> Any:
+            answer = call(devid, info, *made)
+            if not answer and (given := referred(info)).type == c.DRV_NORMAL_TYPE:
+                self._begun[devid].pop(referred(made[0]).sqId if made else given.sqId, None)
             return answer
 
         return forget
@@ -131,7 +130,7 @@ class NullApi(DirectApi):
         pointers = (c.DRV_SQCQ_PROP_SQ_HEAD, c.DRV_SQCQ_PROP_SQ_TAIL)
 
         def query(devid: int, pointer: Any) -> Any:
-            info = pointer._obj if type(pointer) is REFERENCE else pointer
+            info = referred(pointer)
             if info.prop == status:  # of what is waited for, the wait itself gives the report
                 info.value[0] = 0
                 if delivered and (devid, info.sqId) in delivered:
@@ -152,7 +151,7 @@ class NullApi(DirectApi):
         devices = self.fake.devices
 
         def receive(devid: int, pointer: Any) -> Any:
-            info = pointer._obj if type(pointer) is REFERENCE else pointer
+            info = referred(pointer)
             logic = devices[devid].logic.get(info.cqId) if info.type == c.DRV_LOGIC_TYPE else None
             if logic is None:
                 return fallback(devid, pointer)
@@ -173,6 +172,11 @@ class NullApi(DirectApi):
 
 
 _MOVERS = frozenset({"halMemcpySumbit", "halMemcpyWait", "drvMemcpy"})
+
+
+def referred(pointer: Any) -> Any:
+    """Return what an argument made by byref() refers to."""
+    return pointer._obj if type(pointer) is REFERENCE else pointer
 
 
 def _accept(*_arguments: Any) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from typing import cast
 
 
 class StreamFlag(enum.IntFlag):
@@ -35,6 +36,13 @@ class StreamFlag(enum.IntFlag):
     HOST_ONLY = CPU_SCHEDULE | FORBIDDEN_DEFAULT
     NEVER_WAITED = PERSISTENT | HOST_ONLY | DEVICE_USE_ONLY
     """Synchronize and query of such streams succeed at once, and launch blocking does not apply."""
+
+    def __and__(self, other: int) -> StreamFlag:
+        """Look the answer up, which `enum` would make: streams ask for flags all the time."""
+        found = StreamFlag._value2member_map_.get(int.__and__(self, other))
+        return super().__and__(other) if found is None else cast("StreamFlag", found)
+
+    __rand__ = __and__
 
 
 class FailureMode(enum.IntEnum):

@@ -39,10 +39,21 @@ _PASSED = frozenset({"runtime", "contextlib"})
 """Packages whose frames are no user's: this one, and what it is called back by."""
 
 
+class _Passed(dict[str, bool]):
+    """Whether frames of a module are passed by, by its name; worked out once."""
+
+    def __missing__(self, name: str) -> bool:
+        self[name] = passed = name.partition(".")[0] in _PASSED
+        return passed
+
+
+_passed = _Passed()
+
+
 def caller() -> tuple[CodeType, int]:
     """Return code and line of the nearest caller outside this package."""
     frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _PASSED:
+    while frame.f_back is not None and _passed[frame.f_globals.get("__name__", "")]:
         frame = frame.f_back
     return frame.f_code, frame.f_lineno
 

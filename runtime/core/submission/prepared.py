@@ -228,8 +228,8 @@ def _facts(shape: Shape) -> dict[str, object]:
         "position": "submitted" if shape.captured else "submitted % depth",
         "packed": ", ".join(_packed(shape)),
         "numbers": {
-            COUNTED: "(task_id, 0, position)", POSITIONED: "(position, number, position, ring.allocations)",
-            STORED: "ids",
+            COUNTED: "task_id, 0, position, None", POSITIONED: "position, number, position, ring.allocations",
+            STORED: "*ids",
         }[shape.numbering],
         "value": (*shape.parameters, "0")[0],
         "key": "task_id" if shape.numbering == COUNTED else "number",

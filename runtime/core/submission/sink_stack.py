@@ -41,7 +41,7 @@ class SinkStack:
         stream = self._stream
         bound = next((each.model for each in over if each.model is not None), None)
         with stream.lock:
-            stream.blocked = True  # an interrupt from here on leaves the slow path in force, which asks the sink
+            stream.epoch.block(True)  # an interrupt from here on leaves the slow path in force, which asks the sink
             stream.own_sink, self.over = own, over
             stream.sink = (*over, own)[0]
             stream.branch, stream.bound = stream.sink.branch, bound

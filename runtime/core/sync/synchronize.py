@@ -83,11 +83,13 @@ def synchronize(stream: StreamPort, timeout_ms: int) -> None:
 def settle(stream: StreamPort, timeout_ms: int = -1) -> None:
     """Wait as `synchronize` until messages to the task scheduler were read, also where the driver cannot say so once.
 
-    What follows a message counts on it: whoever left while it is still to be read would take away what it speaks of.
+    Nobody counts it: it is the runtime's own wait. What follows a message relies on it: whoever left while it is still
+    to be read would take away what it speaks of.
     """
     for tries_left in reversed(range(_SETTLE_TRIES)):
         try:
-            stream.synchronize(timeout_ms)
+            stream.check_not_captured("synchronize of a stream")
+            synchronize(stream, timeout_ms)
             return
         except errors.RuntimeFault as fault:
             refused_by_driver = bool(fault.hal_call) and stream.ring.pending

@@ -281,16 +281,18 @@ class Graph(Model):
             InvalidArgument 107000: the node is of another kind. What is wrong with new values is raised before
                 anything is changed; a failure behind that makes the graph unusable.
         """
+        editing, other_changes = self.editing, (kernel, blocks, value, enabled) != _UNCHANGED
+        if type(args) is tuple and type(node) is Node and not other_changes and editing.store(node, args):
+            return
         check_instance("graph.update", "node", node, Node, "pass one of graph.nodes")
         if kernel is not None:
             check_instance("graph.update", "kernel", kernel, Kernel, "pass a kernel from program.kernel(name)")
         blocks, value = whole_or_none("graph.update", "blocks", blocks), whole_or_none("graph.update", "value", value)
-        editing = self.editing
         if args is not None or kernel is not None or blocks is not None:
             given = None
             if args is not None:
                 given = several("graph.update", "args", args, object, "pass the kernel's arguments in a tuple")
-            if given is not None and (kernel, blocks, value, enabled) == _UNCHANGED and editing.store(node, given):
+            if given is not None and not other_changes and editing.store(node, given):
                 return
             self._update_kernel(node, given, kernel, blocks)
         if value is not None:

@@ -153,6 +153,7 @@ class ModelExecution:
         with self._streams.lock:
             self._prepare()
             launcher(stream)
+        stream.synchronizes += 1
         stream.settle(timeout_ms)
 
     def _prepare(self) -> None:

@@ -146,6 +146,7 @@ class ModelStreams:
                 teardown.drop(further)
         if sink is not None:
             stream.sinks.lift(sink)
+            stream.counts.skip()  # what a model keeps was not executed for that
         self._started_later.discard(stream)
         self._counters.pop(stream, None)
         if self._rings is not None:

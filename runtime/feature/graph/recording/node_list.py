@@ -22,33 +22,38 @@ if TYPE_CHECKING:
     from runtime.core.submission.ring import TaskInfo
     from runtime.memory.arguments import ArgumentBlock
 
-Made = Callable[["tuple[Any, ...]", int], Node]
-Seen = tuple[Made, "tuple[Any, ...]", int]
-"""What makes the node, the numbers of the task (those of `TaskIds`) or the node itself, where its arguments lie."""
-LaunchRecorder = tuple[Callable[[Seen], None], Made]
+Made = Callable[..., Node]
+Noted = tuple[Made, int, int, int, "int | None", int]
+"""What makes the node of a task, the numbers of the task (as in `TaskIds`), and where its arguments lie."""
+LaunchRecorder = tuple[Callable[[Noted], None], Made]
 """What takes a launch in, and what makes its node when somebody looks."""
+_NOTED = 6
+"""The length of `Noted`."""
 
 
 class NodeList:
     """The nodes of one model."""
 
-    __slots__ = ("_lock", "later", "made", "sites")
+    __slots__ = ("_among", "_lock", "later", "made", "sites")
 
     def __init__(self) -> None:
         self.sites = os.environ.get(VARIABLE) == "1"
         """Whether nodes of a model made by hand note where they were submitted (NPUHAL_TRACE_CREATION=1)."""
         self.made: list[Node] = []
         """The first nodes: those that were made."""
+        self._among: list[Node] = []
+        """The nodes that `later` has whole."""
         self._lock = threading.Lock()
-        self.later: list[Seen] = []
-        """The tasks behind them; whoever submits one may append to it."""
+        self.later: list[Any] = []
+        """The tasks behind them, one `Noted` behind the other: an object each would be work for the collector."""
 
     def add(self, node: Node) -> None:
         """Add a node behind all that were noted, which stay so."""
         with self._lock:
-            node.index = len(self.made) + len(self.later)
+            node.index = len(self.made) + len(self.later) // _NOTED
             if self.later:
-                self.later.append((_itself, (node,), 0))
+                self._among.append(node)
+                self.later.extend((_itself, 0, 0, 0, node, 0))
             else:
                 self.made.append(node)
 
@@ -70,16 +75,18 @@ class NodeList:
         lead = lead_of(stream, task)
         describe = described(task, lead)
 
-        def make(numbers: tuple[Any, ...], address: int) -> Node:
+        def make(task_id: int, task_sn: int, position: int, allocation: int | None, address: int) -> Node:
+            ids = TaskIds(task_id, task_sn, position, allocation)
             if lead:
-                return Node(user, stream, TaskIds(*numbers), 1, info, describe(address))
-            return Node(user, stream, TaskIds(*numbers), 1, info, task, None, None, address)
+                return Node(user, stream, ids, 1, info, describe(address))
+            return Node(user, stream, ids, 1, info, task, None, None, address)
 
-        return self.later.append, make
+        return self.later.extend, make
 
     def known(self) -> list[Node]:
         """Return the nodes that there are without making any: those that somebody can have."""
-        return self.made + [numbers[0] for make, numbers, _ in self.later if make is _itself]
+        with self._lock:
+            return self.made + self._among
 
     def all(self) -> list[Node]:
         """Return the nodes."""
@@ -90,14 +97,15 @@ class NodeList:
 
     def _make(self) -> None:
         count, first = len(self.later), len(self.made)
-        nodes = [make(numbers, address) for make, numbers, address in self.later[:count]]
+        columns = (self.later[at:count:_NOTED] for at in range(_NOTED))  # others may append meanwhile
+        nodes = [make(*numbers) for make, *numbers in zip(*columns, strict=True)]
         for index, node in enumerate(nodes, first):
             node.index = index
         self.made += nodes
+        self._among = []
         del self.later[:count]
 
 
-def _itself(node: tuple[Any, ...], _: int) -> Node:
-    """Return a node that was there when it was noted."""
-    made: Node = node[0]
-    return made
+def _itself(_task_id: int, _task_sn: int, _position: int, node: Node, _address: int) -> Node:
+    """Return a node that was there when it was noted, in the place of a number."""
+    return node

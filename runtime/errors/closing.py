@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableSequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Protocol
 
 from npuhal.changed import try_lock
@@ -34,37 +35,30 @@ def closing(thing: Closable) -> Iterator[None]:
         raise
 
 
-class Again:
+class Again(partial[Any]):
     """A step that can be made again: where an interrupt has broken it off, `Steps` do."""
 
-    __slots__ = ("_step",)
-
-    def __init__(self, step: Callable[[], object]) -> None:
-        self._step = step
-
-    def __call__(self) -> None:
-        """Make the step."""
-        self._step()
+    __slots__ = ()
 
 
 class Once(Again):
     """A step that gives one thing back; called again it does nothing, also where another one has the number by then."""
 
-    __slots__ = ("_key", "_row", "_rows")
+    __slots__ = ()
 
-    def __init__(self, rows: Mapping[Any, object], key: object, give: Callable[[], object]) -> None:
+    def __new__(cls, rows: Mapping[Any, object], key: object, give: Callable[[], object]) -> Once:
         """Args:
         rows: what is held; the row of the thing is another object each time that somebody takes its number.
         key: of the row; what is not held is not given back.
         give: gives it back and takes the row out.
         """
-        super().__init__(give)
-        self._rows, self._key, self._row = rows, key, rows.get(key)
+        return super().__new__(cls, _give, rows, key, rows.get(key), give)
 
-    def __call__(self) -> None:
-        """Give it back, unless that was done."""
-        if self._row is not None and self._rows.get(self._key) is self._row:
-            self._step()
+
+def _give(rows: Mapping[Any, object], key: object, row: object, give: Callable[[], object]) -> None:
+    """Give a thing back, unless that was done."""
+    if row is not None and rows.get(key) is row:
+        give()
 
 
 class Steps:

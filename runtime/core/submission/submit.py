@@ -84,8 +84,9 @@ def submit(
         target = sink.admit(stream, task, info, count)
         if target is None:
             return TaskIds(0)
+        if target[0] is not stream:
+            count = operations.count(task, target[0].env)
         stream, sink = target
-        count = operations.count(task, stream.env)
         with stream.lock:
             if stream.blocked:
                 stream.check_send(task.type)

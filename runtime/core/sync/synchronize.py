@@ -120,8 +120,10 @@ def wait(stream: StreamPort, finished: Callable[[], bool], timeout_ms: int, time
     """
     tracer = stream.tracer  # another thread may end its watch meanwhile
     if tracer is None:
-        for pause in pauses(stream, finished, timeout_ms, timeout_code):
-            time.sleep(pause)
+        stream.drain()
+        if not finished():
+            for pause in pauses(stream, finished, timeout_ms, timeout_code):
+                time.sleep(pause)
         return
     began_ns = time.perf_counter_ns()
     try:

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from runtime.memory.arguments import ArgumentBlock
 
 Made = Callable[..., Node]
-Noted = tuple[Made, int, int, int, "int | None", int]
+Recorded = tuple[Made, int, int, int, "int | None", int]
 """What makes the node of a task, the numbers of the task (as in `TaskIds`), and where its arguments lie."""
-LaunchRecorder = tuple[Callable[[Noted], None], Made]
+LaunchRecorder = tuple[Callable[[Recorded], None], Made]
 """What takes a launch in, and what makes its node when somebody looks."""
-_NOTED = 6
-"""The length of `Noted`."""
+_RECORDED = 6
+"""The length of `Recorded`."""
 
 
 class NodeList:
@@ -45,12 +45,12 @@ class NodeList:
         """The nodes that `later` has whole."""
         self._lock = threading.Lock()
         self.later: list[Any] = []
-        """The tasks behind them, one `Noted` behind the other: an object each would be work for the collector."""
+        """The tasks behind them, one `Recorded` behind the other: an object each would be work for the collector."""
 
     def add(self, node: Node) -> None:
-        """Add a node behind all that were noted, which stay so."""
+        """Add a node behind all that were recorded, which stay so."""
         with self._lock:
-            node.index = len(self.made) + len(self.later) // _NOTED
+            node.index = len(self.made) + len(self.later) // _RECORDED
             if self.later:
                 self._among.append(node)
                 self.later.extend((_itself, 0, 0, 0, node, 0))
@@ -97,7 +97,7 @@ class NodeList:
 
     def _make(self) -> None:
         count, first = len(self.later), len(self.made)
-        columns = (self.later[at:count:_NOTED] for at in range(_NOTED))  # others may append meanwhile
+        columns = (self.later[at:count:_RECORDED] for at in range(_RECORDED))  # others may append meanwhile
         nodes = [make(*numbers) for make, *numbers in zip(*columns, strict=True)]
         for index, node in enumerate(nodes, first):
             node.index = index

@@ -118,7 +118,7 @@ def _code(kind: type) -> str:
         raise OtherTypes
     dtype = numpy.dtype(kind)
     code = _NUMPY.get(f"{dtype.kind}{dtype.itemsize}")
-    if code is None:
+    if code is None or dtype.type is not kind:  # a subclass may tell `struct` something else than its bytes
         raise OtherTypes
     learn(kind, code, dtype.itemsize)
     return code

@@ -36,6 +36,9 @@ class StreamLock(Protocol):
     def release(self) -> None:
         """Give it back once; RuntimeError where this thread has it not."""
 
+    def _at_fork_reinit(self) -> None:
+        """Make it free in a child of fork, where the thread that has it may not be."""
+
     def __enter__(self) -> bool: ...
 
     def __exit__(self, *_: Any) -> None: ...

@@ -419,7 +419,7 @@ class Runtime(NotCopied):
                 for context in device.contexts():
                     context.streams.renew_lock()
                 for stream in device.streams():
-                    stream.closed = stream.blocked = True
+                    stream.disown()
 
     def __repr__(self) -> str:
         return f"<Runtime {self.url}: {len(self.slots)} x {self.machine.soc_name or 'no device'}>"

@@ -314,6 +314,12 @@ class Stream(NotCopied):
             raise aborted(self, "ACL_ERROR_RT_DEVICE_TASK_ABORT")
         self.context.failure.check(self)
 
+    def disown(self) -> None:
+        """Be closed in a child of fork, which has none of the threads that may hold the locks."""
+        self.lock._at_fork_reinit()
+        self.reports.renew_lock()
+        self.closed = self.blocked = True
+
     def check_send(self, task_type: TaskType) -> None:
         """Raise what keeps a task from being sent, wait while the process is locked; needed only while `blocked`.
 

@@ -17,14 +17,12 @@
 #include <Python.h>
 #include <pythread.h>
 #include <structmember.h>
-#include <stdint.h>
-#include <string.h>
 
 #ifdef Py_GIL_DISABLED
 #error "slots are read and written under the interpreter's lock: a free-threaded build takes the Python functions"
 #endif
 
-#define REVISION 3       /* goes up with the facts that the constructors take */
+#define REVISION 4       /* goes up with the facts that the constructors take */
 #define SLOT(object, offset) (*(PyObject **)((char *)(object) + (offset)))
 #define SQE_BYTES 64
 #define NO_TASK 0xFFFF   /* the id that a v100 queue gives to no task */
@@ -50,9 +48,7 @@ static inline int read_word(PyObject *value, uint64_t *word) {
     return 0;
 }
 
-static PyObject *call_slow(PyObject *slow, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
-    return PyObject_Vectorcall(slow, args, nargsf & ~PY_VECTORCALL_ARGUMENTS_OFFSET, kwnames);
-}
+#define call_slow(slow, args, nargsf, kwnames) PyObject_Vectorcall(slow, args, PyVectorcall_NARGS(nargsf), kwnames)
 
 /* -- the lock of a stream ------------------------------------------------------------------------------------------ */
 
@@ -101,6 +97,13 @@ static PyObject *lock_release(Lock *self, PyObject *Py_UNUSED(args)) {
     Py_RETURN_NONE;
 }
 
+static PyObject *lock_renew(Lock *self, PyObject *Py_UNUSED(args)) {
+    PyThread_type_lock made = PyThread_allocate_lock();
+    if (!made) return PyErr_NoMemory();
+    self->lock = made, self->count = 0;
+    Py_RETURN_NONE;
+}
+
 static PyObject *lock_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     static char *names[] = {NULL};
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, ":Lock", names)) return NULL;
@@ -120,6 +123,7 @@ static PyMethodDef lock_methods[] = {
     {"acquire", (PyCFunction)(void (*)(void))lock_acquire, METH_VARARGS | METH_KEYWORDS,
      "Take the lock, once more where this thread has it; returns False where it is another's and blocking is false."},
     {"release", (PyCFunction)lock_release, METH_NOARGS, "Give it back once; RuntimeError where this thread has it not."},
+    {"_at_fork_reinit", (PyCFunction)lock_renew, METH_NOARGS, "Be free in a child of fork, where its owner may be gone."},
     {"__enter__", (PyCFunction)(void (*)(void))lock_acquire, METH_VARARGS | METH_KEYWORDS, NULL},
     {"__exit__", (PyCFunction)lock_release, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
@@ -141,23 +145,17 @@ static PyTypeObject LockType = {
 
 typedef struct { HELD_HEAD PyObject *held[1]; } Held;
 
-static int visit_all(PyObject *slow, PyObject **held, int count, visitproc visit, void *arg) {
-    Py_VISIT(slow);
-    for (int n = 0; n < count; n++) Py_VISIT(held[n]);
-    return 0;
-}
-
-static int clear_all(PyObject **slow, PyObject **held, int count) {
-    for (int n = 0; n < count; n++) Py_CLEAR(held[n]);
-    Py_CLEAR(*slow);
-    return 0;
-}
-
 #define HELD_FUNCTIONS(name, type, count, end)                                                                   \
     static int name##_traverse(type *self, visitproc visit, void *arg) {                                         \
-        return visit_all(self->slow, self->held, count, visit, arg);                                             \
+        for (int n = 0; n < count; n++) Py_VISIT(self->held[n]);                                                 \
+        Py_VISIT(self->slow);                                                                                    \
+        return 0;                                                                                                \
     }                                                                                                            \
-    static int name##_clear(type *self) { return clear_all(&self->slow, self->held, count); }                    \
+    static int name##_clear(type *self) {                                                                        \
+        for (int n = 0; n < count; n++) Py_CLEAR(self->held[n]);                                                 \
+        Py_CLEAR(self->slow);                                                                                    \
+        return 0;                                                                                                \
+    }                                                                                                            \
     static void name##_dealloc(type *self) {                                                                     \
         PyObject_GC_UnTrack(self);                                                                               \
         if (self->weak) PyObject_ClearWeakRefs((PyObject *)self);                                                \
@@ -173,6 +171,15 @@ static PyMemberDef held_members[] = {
 
 static PyObject *held_repr(Held *self) { return PyObject_Repr(self->slow); }
 
+static PyObject *held_fact(Held *self, void *name) { return PyObject_GetAttrString(self->slow, name); }
+
+#define FACT(name) {name, (getter)held_fact, NULL, NULL, name}
+static PyGetSetDef held_facts[] = {FACT("__name__"), FACT("__qualname__"), FACT("__module__"), FACT("__doc__"), {NULL}};
+
+static PyObject *held_bind(PyObject *self, PyObject *object, PyObject *Py_UNUSED(type)) {
+    return object && object != Py_None ? PyMethod_New(self, object) : Py_NewRef(self);  /* as a function does */
+}
+
 #define HELD_TYPE(variable, type, name, text)                                                                    \
     static PyTypeObject variable = {                                                                             \
         PyVarObject_HEAD_INIT(NULL, 0).tp_name = "runtime.core.submission._send." #type,                         \
@@ -186,7 +193,8 @@ static PyObject *held_repr(Held *self) { return PyObject_Repr(self->slow); }
         .tp_dealloc = (destructor)name##_dealloc,                                                                \
         .tp_traverse = (traverseproc)name##_traverse,                                                            \
         .tp_clear = (inquiry)name##_clear,                                                                       \
-        .tp_members = held_members, .tp_repr = (reprfunc)held_repr,                                              \
+        .tp_members = held_members, .tp_getset = held_facts, .tp_descr_get = held_bind,                          \
+        .tp_repr = (reprfunc)held_repr,                                                                          \
     }
 
 /* -- the send of one or two entries ---------------------------------------------------------------------------------- */
@@ -272,13 +280,9 @@ static PyObject *broken_off(Send *self, PyObject *carry) {
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
     PyObject *repaired = PyObject_CallOneArg(self->held[REPAIR], carry);
-    if (!repaired) {
-        Py_XDECREF(type), Py_XDECREF(value), Py_XDECREF(trace);
-    } else {
-        Py_DECREF(repaired);
-        PyErr_Restore(type, value, trace);
-    }
-    return NULL;
+    if (repaired) PyErr_Restore(type, value, trace);
+    else Py_XDECREF(type), Py_XDECREF(value), Py_XDECREF(trace);
+    return Py_XDECREF(repaired), NULL;
 }
 
 /* Send: the count behind the task as a new reference; NULL with an exception, or without one where nothing was done and
@@ -288,7 +292,6 @@ static PyObject *send_core(Send *self, const uint64_t *values, PyObject *late, P
     uint8_t row[2 * SQE_BYTES];
     int olds = 0, entries = self->entries;
     uint64_t submitted, limit, count;
-
     memcpy(row, self->row, sizeof row);
     if (held[VALUE_OF] == Py_None)
         for (const Word *word = self->word; word < self->word + self->words; word++)
@@ -370,13 +373,11 @@ static PyObject *send_core(Send *self, const uint64_t *values, PyObject *late, P
     return next;
 
 other:
-    Py_XDECREF(pair);
-    return NULL;
+    return Py_XDECREF(pair), NULL;
 failed:  /* the repair lets the lock go */
     broken_off(self, carry);
     while (olds) Py_XDECREF(old[--olds]);
-    Py_XDECREF(pair), Py_XDECREF(next), Py_XDECREF(counter);
-    return NULL;
+    return Py_XDECREF(pair), Py_XDECREF(next), Py_XDECREF(counter), NULL;
 }
 
 static PyObject *answer(const Send *self, PyObject *submitted) {
@@ -417,7 +418,7 @@ static PyObject *send_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) 
     const char *row, *words;
     Py_ssize_t row_size, words_size, info_address;
     unsigned long long driver, info, publishes;
-    unsigned int device;
+    unsigned device;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!O!piiipy#y#KIKnK:Send", names, &slow, &PyTuple_Type, &held,
                                      &PyTuple_Type, &members, &counted, &entries, &parameters, &carries, &falls_back, &row,
                                      &row_size, &words, &words_size, &driver, &device, &info, &info_address, &publishes))
@@ -548,8 +549,7 @@ static PyObject *launch_core(Launch *self, PyObject *const *args, Py_ssize_t giv
         for (int at = 0; at < self->bytes; at += STORE_BYTES) memcpy(to + at, (char *)words + at, STORE_BYTES);
     if (!move(self, block, address, ends)) {
         PyList_Append(free, block);  /* where there was space for it */
-        Py_DECREF(block);
-        return NULL;
+        return Py_DECREF(block), NULL;
     }
     sent = send_core(send, &address, NULL, block);
     PyObject *both[] = {SLOT(block, self->address), block};

@@ -6,6 +6,7 @@ The extension is built where there is a C compiler; without it, or with NPUHAL_C
 
 from __future__ import annotations
 
+import copyreg
 import ctypes
 import importlib
 import os
@@ -14,6 +15,7 @@ import threading
 from _ctypes import CFuncPtr
 from collections.abc import Callable
 from functools import partial
+from operator import attrgetter
 from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,8 +33,9 @@ if TYPE_CHECKING:
     from runtime.driver.queues import Sender
 
 VARIABLE: Final = "NPUHAL_COMPILED"
-"""0: Python functions only."""
-REVISION: Final = 3
+"""0, false, no or off: Python functions only."""
+_OFF: Final = ("0", "false", "no", "off")
+REVISION: Final = 4
 """What an extension must be of; another one was built from other files than these."""
 
 _WORD = struct.Struct("@HBBQ")
@@ -44,19 +47,25 @@ _CARRIES = ("nothing", "arguments", "finished", "kept")
 
 def _load() -> tuple[ModuleType | None, str]:
     """Return the extension, or None and why it is not used."""
-    if os.environ.get(VARIABLE) == "0":
-        return None, f"{VARIABLE}=0"
+    if (wanted := os.environ.get(VARIABLE, "")).strip().lower() in _OFF:
+        return None, f"{VARIABLE}={wanted}"
     try:
         found = importlib.import_module("runtime.core.submission._send")
-    except ImportError as missing:
-        return None, str(missing)
-    if found.REVISION != REVISION:
+    except ModuleNotFoundError:
+        return None, "the compiled part was not built when the package was installed"
+    except Exception as broken:  # no import may fail for want of what is optional
+        return None, f"the compiled part cannot be loaded: {type(broken).__name__}: {broken}"
+    if getattr(found, "REVISION", None) != REVISION:
         return None, f"{found.__file__} was built from other sources: install the package again"
     return found, ""
 
 
 extension, reason = _load()
 """The module, None where sends are Python; and why."""
+
+if extension is not None:
+    for _kind in (extension.Send, extension.Launch, extension.Grid):  # copied and pickled by name, as functions are
+        copyreg.pickle(_kind, attrgetter("__qualname__"))
 
 
 def told() -> str:

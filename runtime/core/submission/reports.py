@@ -40,11 +40,15 @@ class Reports:
             counts_ids: whether tasks are recognised by their 16-bit id, not by a serial number.
         """
         self.arrived, self.counts_ids = arrived, counts_ids
-        self.lock = threading.RLock()
-        """Held while entries are taken. May be asked for under the stream's lock, never the other way round."""
+        self.renew_lock()
         self.expected: dict[int, tuple[int, Taker]] = {}
         self.halted: Halted | None = None
         """What the queue waits for after a failed task, until the hardware has stopped it."""
+
+    def renew_lock(self) -> None:
+        """Take a new lock: in a child of fork, the old one may be held by a thread that is not there."""
+        self.lock = threading.RLock()
+        """Held while entries are taken. May be asked for under the stream's lock, never the other way round."""
 
     def expect(self, ids: TaskIds, end: int, taker: Taker) -> None:
         """Let somebody have the entry of a task that is about to be sent."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -11,8 +12,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from chips.tasks import Nop
 from runtime import errors
 from runtime.api import Runtime
+from runtime.cli.sample import minimal_kernel
 from runtime.core.process import lifetime
 from tests.unit.runtime.machines import V100, V200, OpenMachine, holdings
 
@@ -296,3 +299,38 @@ def test_nothing_starts_once_the_process_exits(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(lifetime, "_leaving", leaving)
     with pytest.raises(errors.RuntimeFault, match="is exiting"):
         lifetime.get(Runtime, URL)
+
+
+@pytest.mark.parametrize("sends", ["as they are", "python"])
+def test_a_child_does_not_wait_for_what_a_thread_of_its_parent_held(
+    sends: str, request: pytest.FixtureRequest, open_machine: OpenMachine
+) -> None:
+    if sends == "python":
+        request.getfixturevalue("python_sends")
+    stream = open_machine(f"null://{V100}").device(0).create_stream()
+    kernel = stream.device.load(minimal_kernel("k", 1)).only
+    launch = kernel.bind(stream, 1)
+    launch(1)
+    held, go_on = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with stream.lock, stream.reports.lock:
+            held.set()
+            go_on.wait(30)
+
+    def is_closed() -> bool:
+        signal.alarm(20)  # ends a child that hangs
+        for use in (lambda: launch(2), lambda: stream.submit(Nop()), stream.synchronize):
+            with pytest.raises(errors.InvalidHandle, match="no live stream"):
+                use()
+        return True
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    assert held.wait(30)
+    try:
+        assert in_child(is_closed)
+    finally:
+        go_on.set()
+        thread.join()
+    launch(3)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import ctypes
 import gc
+import inspect
+import pickle
 import struct
 import sys
 import threading
@@ -355,3 +358,46 @@ def test_facts_that_do_not_belong_together_are_refused(null: Runtime) -> None:
         extension.Lock(1)
     with pytest.raises(ValueError, match="do not belong together"):
         extension.Launch(len, (None,) * 4, (None,) * 2, mover=0, flag=0, copied=0, count=1, before=0, image=b"", unit=1)
+
+
+def test_what_is_returned_is_taken_for_a_function(null: Runtime) -> None:
+    stream, kernel = one_argument(null)
+    for made in (kernel[2], kernel.bind(stream, 2), kernel.bind_device_arguments(stream, 2)):
+        python: Any = getattr(made, "__wrapped__")  # noqa: B009
+        assert copy.copy(made) is copy.deepcopy(made) is made
+        for name in ("__name__", "__qualname__", "__module__", "__doc__"):
+            assert getattr(made, name) == getattr(python, name)
+        with pytest.raises((AttributeError, pickle.PicklingError)):
+            pickle.dumps(made)
+        bound: Any = type("Net", (), {"forward": made})().forward
+        assert bound.__func__ is made
+        assert inspect.signature(made) == inspect.signature(python)
+
+
+class Scaled(np.float32):
+    """A scalar whose constructor takes something else than the value."""
+
+    def __new__(cls, value: float, unit: str) -> Scaled:
+        return super().__new__(cls, value)
+
+
+class Told(np.int32):
+    """A scalar that says something else than its bytes."""
+
+    def __index__(self) -> int:
+        return 5
+
+
+@pytest.mark.parametrize("sends", ["as they are", "python"])
+def test_scalars_of_derived_types_are_their_bytes(
+    sends: str, request: pytest.FixtureRequest, open_machine: OpenMachine
+) -> None:
+    if sends == "python":
+        request.getfixturevalue("python_sends")
+    stream, kernel = one_argument(open_machine(f"fake://{V200}"))
+    ran: list[int] = []
+    stream.device.hal.fake.attach(kernel.code, lambda context: ran.append(context.args[0]))
+    for value in (Scaled(1.0, "m"), Told(7), Scaled(1.0, "m")):
+        kernel[1](value, stream=stream)
+    stream.synchronize(10_000)
+    assert ran == [0x3F800000, 7, 0x3F800000]

@@ -8,11 +8,12 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from itertools import repeat, starmap
+from typing import TYPE_CHECKING, Any
 
 from npuhal.changed import try_lock
 from runtime import errors
-from runtime.errors.closing import Again, Once
+from runtime.errors.closing import NOTHING, Again, Once
 from runtime.memory.fences import Fence
 
 if TYPE_CHECKING:
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
 Release = Callable[[], None]
 
 _LOG = logging.getLogger(__name__)
+
+
+def _passed() -> bool:
+    """Answer as a fence behind which nothing runs."""
+    return True
 
 
 class PendingFree(weakref.ref["Buffer"]):
@@ -66,7 +72,7 @@ class DeferredFrees:
         """What finalizers have left: entries of dropped buffers, and functions."""
         self._drop = self.dropped.append
         """What the collector calls with the `PendingFree` of a dropped buffer; runs no code of ours, takes no lock."""
-        self._waiting: deque[tuple[Fence, list[Release]]] = deque()
+        self._waiting: deque[tuple[Fence, list[PendingFree | Release]]] = deque()
         self._sweeping = threading.RLock()
         self._calling = False
         """Whether releases are being called: what they do may wait, and whoever waits sweeps."""
@@ -108,8 +114,8 @@ class DeferredFrees:
                 return
             try:
                 self._calling = True
-                if releases := self._taken():
-                    self._waiting.append((self._fence(), releases))
+                if self.dropped:
+                    self._take(len(self.dropped))
                 self._free_passed()
             finally:
                 self._calling = False
@@ -126,20 +132,27 @@ class DeferredFrees:
         with self._sweeping:
             self._calling = True
             self._free_passed(all_of_them=True)
-            self._call_all(self._taken())
+            self._take(len(self.dropped), _passed)
+            self._free_passed(all_of_them=True)
 
-    def _taken(self) -> list[Release]:
-        """Take out what was dropped, and return what gives it back."""
-        taken = (self._forget(self.dropped.popleft()) for _ in range(len(self.dropped)))
-        return [release for release in taken if release is not None]
+    def _take(self, count: int, fence: Fence | None = None) -> None:
+        """Put so many that were dropped behind a fence, by default one behind all that is queued now.
 
-    def _forget(self, entry: PendingFree | Release) -> Release | None:
-        """Take a dropped buffer's entry out, and return what frees the block; None where a close has done so."""
-        if not isinstance(entry, PendingFree):
-            return entry
-        return None if self.pending.pop(entry.number, None) is None else entry.once()
+        They are moved by one call, before which the list waits already: an interrupt comes before or behind it.
+        """
+        releases: list[PendingFree | Release] = []
+        self._waiting.append((self._fence() if fence is None else fence, releases))
+        releases.extend(starmap(self.dropped.popleft, repeat((), count)))
+        self._forget(releases)
 
-    def _call_all(self, releases: list[Release]) -> None:
+    def _forget(self, releases: list[PendingFree | Release]) -> None:
+        """Put what frees its block in the place of each dropped buffer's entry, and forget the buffer."""
+        for index, entry in enumerate(releases):
+            if isinstance(entry, PendingFree):
+                releases[index] = entry.once() if entry.number in self.pending else NOTHING  # a close has done so
+                self.pending.pop(entry.number, None)
+
+    def _call_all(self, releases: list[Any]) -> None:
         """Call functions once each; what the driver refuses is tried again at the next sweep."""
         refused: list[Release] = []
         try:
@@ -147,11 +160,13 @@ class DeferredFrees:
         finally:
             self.dropped.extend(refused)
 
-    @staticmethod
-    def _call_each(releases: list[Release], refused: list[Release]) -> None:
+    def _call_each(self, releases: list[Any], refused: list[Release]) -> None:
         """Call them; the loop is in no `try`, see `npuhal.changed` on interrupts. What can be called again stays."""
         while releases:
             release = releases[-1]
+            if isinstance(release, PendingFree):  # an interrupt came when it was taken
+                self._forget(releases)
+                release = releases[-1]
             if not isinstance(release, Again):
                 del releases[-1]
             try:

@@ -10,9 +10,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from runtime.errors.closing import Again
 from runtime.memory.deferred_free import DeferredFrees
 from runtime.memory.device import DeviceBuffer
 from runtime.memory.fences import Fence
+from tests.tools.interrupts import Interrupter
 
 
 def drop(deferred_frees: DeferredFrees, number: int, free: Callable[[int], None]) -> None:
@@ -174,3 +176,31 @@ def test_closing_from_two_threads_at_once_frees_once(bench: Bench) -> None:
     del buffer
     bench.deferred_frees.sweep()
     assert (bench.freed, bench.fences) == ([1], [])
+
+
+def test_an_interrupt_of_a_sweep_loses_nothing_and_frees_nothing_twice() -> None:
+    freed: list[int] = []
+    left: list[int] = []
+    deferred_frees = DeferredFrees(lambda: lambda: True)
+    rows = {number: object() for number in range(3000)}
+
+    def free(address: int) -> None:
+        del rows[address]
+        freed.append(address)
+
+    def drop_some() -> None:
+        for number in range(len(freed), len(freed) + 3):
+            deferred_frees.adopt(DeviceBuffer(SimpleNamespace(owner_tag=0), number, 64), free, rows)
+        deferred_frees.leave(Again(lambda: left.append(1)))
+
+    def check(place: int) -> None:
+        deferred_frees.sweep()
+        deferred_frees.sweep()
+        assert sorted(freed) == list(range(3 * (place + 1))), interrupter.at
+        assert len(left) >= place + 1, interrupter.at
+        drop_some()
+
+    drop_some()
+    interrupter = Interrupter("memory/deferred_free.py")
+    assert interrupter.everywhere(deferred_frees.sweep, check, 200) >= 20
+    assert len(deferred_frees.pending) <= 6

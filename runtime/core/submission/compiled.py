@@ -17,7 +17,7 @@ from collections.abc import Callable
 from functools import partial
 from operator import attrgetter
 from types import MemberDescriptorType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from npuhal import structs as s
 from runtime.core.submission.epoch import Epoch
@@ -75,8 +75,8 @@ def told() -> str:
 
 def stream_lock() -> StreamLock:
     """Return a new lock for a stream, which may be taken again by its owner."""
-    made: StreamLock = threading.RLock() if extension is None else extension.Lock()
-    return made
+    made: Any = threading.RLock() if extension is None else extension.Lock()
+    return cast("StreamLock", made)
 
 
 def member(kind: type, name: str) -> Any:

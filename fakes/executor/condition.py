@@ -28,6 +28,7 @@ _EVENT_TABLE_STRIDE, _EVENT_BYTES = 0x10000, 4
 """Bytes between tables and entries of event registers of STARS v1."""
 _WORD = 8
 """Bytes of the largest word that a condition loads."""
+_WORDS = {size: (ctypes.c_char * size).from_address for size in (1, 2, 4, 8)}
 _BEGUN = (None,)
 _POLLING = ("memory_wait", "mem_wait")
 
@@ -54,6 +55,15 @@ def event_tables(device: Device) -> list[tuple[int, Device]]:
     return tables
 
 
+def _at(pointer: int, size: int) -> bytes:
+    """Return what lies at an address of this process; for a word at a third of what `ctypes.string_at` takes."""
+    found = _WORDS.get(size)
+    if found is None:
+        return ctypes.string_at(pointer, size)
+    word: bytes = found(pointer).raw
+    return word
+
+
 class Registers:
     """What a card shows besides its memory: a register page per queue, the selector, and words nobody reads back."""
 
@@ -63,6 +73,8 @@ class Registers:
         self._selected = 0
         self._words: dict[int, bytes] = {}
         self._tables: list[tuple[int, Device]] | None = None
+        self._first_event = self._behind_events = 0
+        """Where the tables begin and end, all of them together."""
 
     def load(self, address: int, size: int, physical: bool) -> bytes:
         """Read registers or memory."""
@@ -70,6 +82,11 @@ class Registers:
             if address == self._facts.selector:
                 return self._selected.to_bytes(8, "little")[:size]
             return self._words.get(address, b"").ljust(size, b"\0")[:size]
+        if (block := self._device.machine.memory.find(address)) is not None:
+            offset = address - block.base
+            own = block.kind is Kind.DEVICE and block.device == self._device.index
+            if own and not block.alias and offset + size <= block.size:  # most loads
+                return _at(block.pointer + offset, size)
         found = self._queue(address)
         if found is None:
             if (event := self.event(address)) is not None:
@@ -77,13 +94,10 @@ class Registers:
                 values = (card.signal(card.events, number + step).value for step in range(-(-size // _EVENT_BYTES)))
                 return b"".join(value.to_bytes(_EVENT_BYTES, "little") for value in values)[:size]
             needed = self._needed(address, size)
-            return ctypes.string_at(self._device.reach(address, needed, "load by a condition"), size)
+            return _at(self._device.reach(address, needed, "load by a condition"), size)
         sq, offset = found
-        page = bytearray(64)
-        page[self._facts.tail_offset : self._facts.tail_offset + 4] = sq.tail.to_bytes(4, "little")
-        page[HEAD_OFFSET : HEAD_OFFSET + 4] = sq.head.to_bytes(4, "little")
-        page[ENABLE_OFFSET : ENABLE_OFFSET + 4] = int(sq.enabled).to_bytes(4, "little")
-        return bytes(page[offset : offset + size].ljust(size, b"\0"))
+        page = sq.tail << 8 * self._facts.tail_offset | sq.head << 8 * HEAD_OFFSET | sq.enabled << 8 * ENABLE_OFFSET
+        return (page >> 8 * offset & ((1 << 8 * size) - 1)).to_bytes(size, "little")
 
     def _needed(self, address: int, size: int) -> int:
         """Return how many bytes of a load must belong to a block: a card reads whole words, also where a program, as
@@ -116,6 +130,10 @@ class Registers:
         """Return the card and the number of the event whose state a card reads at an address, if there is one."""
         if self._tables is None:
             self._tables = event_tables(self._device)
+            if bases := [base for base, _ in self._tables]:
+                self._first_event, self._behind_events = min(bases), max(bases) + _EVENT_TABLES * _EVENT_TABLE_STRIDE
+        if not self._first_event <= address < self._behind_events:
+            return None
         for base, card in self._tables:
             if base <= address < base + _EVENT_TABLES * _EVENT_TABLE_STRIDE:
                 table, offset = divmod(address - base, _EVENT_TABLE_STRIDE)
@@ -145,7 +163,8 @@ class _Reach:
         if number == len(memo):
             memo += (self._registers.load(address, size, physical),)
         data: bytes = memo[number]
-        self._note(address, size, physical, LOAD)
+        if task.touched is not None:
+            self._note(address, size, physical, LOAD)
         if not physical and (event := self._registers.event(address)) is not None:
             self._seen(*event)
         return data
@@ -162,11 +181,12 @@ class _Reach:
     def store(self, address: int, data: bytes, physical: bool) -> None:
         """Write registers or memory."""
         self._registers.store(address, data, physical)
-        self._note(address, len(data), physical, RELEASE)
+        if self._task.touched is not None:
+            self._note(address, len(data), physical, RELEASE)
 
     def _note(self, address: int, size: int, physical: bool, how: int) -> None:
         task = self._task
-        if task.touched is not None and not physical and task.machine.memory.owns(address):
+        if not physical and task.machine.memory.owns(address):
             task.touch(address, size, how)
 
     def goto(self, sq_id: int, head: int) -> int:

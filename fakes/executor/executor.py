@@ -231,7 +231,7 @@ class Executor:
         found = self._decoded.get(word & self._without_number)
         if found is None:
             found = self._decode(raw, word)
-            if found[2] not in _ORDERING:  # most of these have an id that is another one each time
+            if found[0] not in self._identified:  # those have an id that is another one each time
                 self._keep(word & self._without_number, found)
         return Task(self.machine, device, sq, position, raw, *found)
 

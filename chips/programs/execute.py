@@ -10,9 +10,9 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
-from chips.programs.isa import CSR_NAMES, JUMP_SHIFT, WORD_BYTES, isa
+from chips.programs.isa import CSR_NAMES, JUMP_SHIFT, WORD_BYTES, Instruction, isa
 from chips.programs.program import decode
 from chips.programs.stream import PHYSICAL_ACCESS
 from npuhal.records import dataclass, field
@@ -121,14 +121,72 @@ Step = Callable[["_Interpreter", list[int]], "int | None"]
 """Does one instruction with the registers. Returns the word to go on at, None for the next one."""
 
 
-@lru_cache(maxsize=128)
-def _decoded(code: bytes, generation: str) -> dict[int, tuple[Step, int]]:
-    """Instructions of a block by word number: what does it, and the word of the next one."""
-    length = isa(generation).length
-    return {
-        word: (_MAKERS[instruction[0]](instruction[1], word), word + length(instruction))
-        for word, instruction in decode(code, generation)
-    }
+class _Run(NamedTuple):
+    """Instructions that follow each other, up to the next one that may lead elsewhere."""
+
+    steps: tuple[Step, ...]
+    """What does all but the last of them."""
+    last: Step
+    words: tuple[int, ...]
+    """Where each of them is."""
+    following: int
+
+
+class _Code:
+    """A block of instructions: what does each, and the runs from where a program has come by."""
+
+    __slots__ = ("_instructions", "end", "runs", "step_at")
+
+    def __init__(self, code: bytes, generation: str) -> None:
+        length = isa(generation).length
+        decoded = decode(code, generation)
+        self._instructions = {word: (instruction, word + length(instruction)) for word, instruction in decoded}
+        self.step_at = {word: _MAKERS[name](operands, word) for word, (name, operands) in decoded}
+        self.end = len(code) // WORD_BYTES
+        self.runs: dict[int, _Run] = {}
+
+    def run_from(self, word: int) -> _Run | None:
+        """Return the run from a word on; None where no instruction starts."""
+        words, names, following = list[int](), list[Instruction](), word
+        while following in self._instructions:
+            words.append(following)
+            instruction, following = self._instructions[following]
+            names.append(instruction)
+            if instruction.name in _LEAD_ELSEWHERE:
+                break
+        if not words:
+            return None
+        steps, at = list[Step](), 0
+        while at < len(words) - 1:
+            count, step = _constant(names[at:-1]) or (1, self.step_at[words[at]])
+            steps.append(step)
+            at += count
+        made = self.runs[word] = _Run(tuple(steps), self.step_at[words[-1]], tuple(words), following)
+        return made
+
+
+def _constant(instructions: list[Instruction]) -> tuple[int, Step] | None:
+    """Return how many instructions set a register to a number, and what does so at once; None if the first does not.
+
+    Where the number is also written to JUMP_PC, as in front of each branch, that is part of it.
+    """
+    match instructions:
+        case [("lhwi", (rd, high)), ("llwi", (other, low)), *rest] if rd == other and rd:
+            value = high << 49 & _ALL | low
+        case _:
+            return None
+
+    def step(it: _Interpreter, registers: list[int]) -> None:
+        registers[rd] = value
+
+    def jump(it: _Interpreter, registers: list[int]) -> None:
+        it.csr[_JUMP_PC] = registers[rd] = value
+
+    is_jump = bool(rest) and rest[0] == ("csrrw", (0, _JUMP_PC, rd))
+    return (3, jump) if is_jump else (2, step)
+
+
+_code = lru_cache(maxsize=128)(_Code)
 
 
 def execute(
@@ -165,25 +223,29 @@ class _Interpreter:
 
     def block(self, code: bytes) -> None:
         """Run one block; words count from its start."""
-        find = _decoded(code, self.generation).get
-        end = len(code) // WORD_BYTES
-        run, registers, left, word = self.run, self.registers, self.max_steps - self.run.steps, 0
+        found = _code(code, self.generation)
+        runs, end, run, registers, word = found.runs, found.end, self.run, self.registers, 0
         outer, self.loops = self.loops, {}
         self.csr[_JUMP_PC] = 0
-        steps = 0
         while word != end:
-            found = find(word)
-            if found is None:
+            following = runs.get(word) or found.run_from(word)
+            if following is None:
                 run.fault = run.fault or f"branch to word {word}, where no instruction starts"
                 break
-            step, following = found
-            steps += 1
-            if steps > left:
-                run.fault = f"no end after {self.max_steps} instructions (at word {word})"
+            left = self.max_steps - run.steps
+            if len(following.words) > left:
+                for each in following.words[:left]:
+                    found.step_at[each](self, registers)
+                run.steps += left + 1
+                run.fault = f"no end after {self.max_steps} instructions (at word {following.words[left]})"
                 break
-            target = step(self, registers)
-            word = following if target is None else target
-        run.steps += steps
+            steps, last, words, word = following
+            run.steps += len(words)
+            for step in steps:
+                step(self, registers)
+            target = last(self, registers)
+            if target is not None:
+                word = target
         self.loops = outer
 
     def target(self, word: int) -> int:
@@ -391,3 +453,5 @@ _MAKERS: dict[str, _Maker] = {
     "goto.r": _goto_register, "loop": _loop, "call": _call, "gqm": _queue, "bia": _barrier, ".word": _no_instruction,
 }  # fmt: skip
 """What makes the step of each instruction of its operands and its word."""
+_LEAD_ELSEWHERE = frozenset({*_BRANCHES, "loop", "call", "gqm", ".word"})
+"""Instructions that may lead to another one than the next, or to the end of the program."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING
+import struct
+from typing import TYPE_CHECKING, Any
 
 from chips.env import EncodeEnv
 from chips.programs.device import CondDevice, generation_of
@@ -26,9 +27,11 @@ _PROGRAM_OFFSET = 16
 _EVENT_TABLES, _EVENTS_PER_TABLE = 16, 4096
 _EVENT_TABLE_STRIDE, _EVENT_BYTES = 0x10000, 4
 """Bytes between tables and entries of event registers of STARS v1."""
+_TABLES_BYTES = _EVENT_TABLES * _EVENT_TABLE_STRIDE
 _WORD = 8
 """Bytes of the largest word that a condition loads."""
-_WORDS = {size: (ctypes.c_char * size).from_address for size in (1, 2, 4, 8)}
+_STATE = struct.Struct("<II")
+"""Head and enable register of a queue, which follow each other."""
 _BEGUN = (None,)
 _POLLING = ("memory_wait", "mem_wait")
 
@@ -55,15 +58,6 @@ def event_tables(device: Device) -> list[tuple[int, Device]]:
     return tables
 
 
-def _at(pointer: int, size: int) -> bytes:
-    """Return what lies at an address of this process; for a word at a third of what `ctypes.string_at` takes."""
-    found = _WORDS.get(size)
-    if found is None:
-        return ctypes.string_at(pointer, size)
-    word: bytes = found(pointer).raw
-    return word
-
-
 class Registers:
     """What a card shows besides its memory: a register page per queue, the selector, and words nobody reads back."""
 
@@ -72,9 +66,16 @@ class Registers:
         self._facts = facts(device)
         self._selected = 0
         self._words: dict[int, bytes] = {}
-        self._tables: list[tuple[int, Device]] | None = None
-        self._first_event = self._behind_events = 0
+        self._tables = event_tables(device)
+        bases = [base for base, _ in self._tables]
+        self._first_event = min(bases, default=0)
+        self._behind_events = max(bases, default=-_TABLES_BYTES) + _TABLES_BYTES
         """Where the tables begin and end, all of them together."""
+        self._memory = device.machine.memory
+        self._known: dict[tuple[int, int], Any] = {}
+        """What programs have come by of the card's own memory, by address and size, while its blocks are what they
+        were."""
+        self._version = self._memory.version
 
     def load(self, address: int, size: int, physical: bool) -> bytes:
         """Read registers or memory."""
@@ -82,11 +83,10 @@ class Registers:
             if address == self._facts.selector:
                 return self._selected.to_bytes(8, "little")[:size]
             return self._words.get(address, b"").ljust(size, b"\0")[:size]
-        if (block := self._device.machine.memory.find(address)) is not None:
-            offset = address - block.base
-            own = block.kind is Kind.DEVICE and block.device == self._device.index
-            if own and not block.alias and offset + size <= block.size:  # most loads
-                return _at(block.pointer + offset, size)
+        own = self._own(address, size)
+        if own is not None:
+            data: bytes = own.raw
+            return data
         found = self._queue(address)
         if found is None:
             if (event := self.event(address)) is not None:
@@ -94,10 +94,31 @@ class Registers:
                 values = (card.signal(card.events, number + step).value for step in range(-(-size // _EVENT_BYTES)))
                 return b"".join(value.to_bytes(_EVENT_BYTES, "little") for value in values)[:size]
             needed = self._needed(address, size)
-            return _at(self._device.reach(address, needed, "load by a condition"), size)
+            return ctypes.string_at(self._device.reach(address, needed, "load by a condition"), size)
         sq, offset = found
-        page = sq.tail << 8 * self._facts.tail_offset | sq.head << 8 * HEAD_OFFSET | sq.enabled << 8 * ENABLE_OFFSET
-        return (page >> 8 * offset & ((1 << 8 * size) - 1)).to_bytes(size, "little")
+        if offset == HEAD_OFFSET and size == _STATE.size:  # most loads
+            return _STATE.pack(sq.head, sq.enabled)
+        page = bytearray(64)
+        page[self._facts.tail_offset : self._facts.tail_offset + 4] = sq.tail.to_bytes(4, "little")
+        page[HEAD_OFFSET : HEAD_OFFSET + _STATE.size] = _STATE.pack(sq.head, sq.enabled)
+        return bytes(page[offset : offset + size].ljust(size, b"\0"))
+
+    def _own(self, address: int, size: int) -> Any:
+        """Return the bytes at an address, to read and to write, where the card has them itself; else None."""
+        memory = self._memory
+        if self._version != memory.version:
+            self._known.clear()
+            self._version = memory.version
+        known = self._known.get((address, size))
+        if known is not None or self._queue(address) is not None:
+            return known
+        block = memory.find(address)
+        if block is None or block.kind is not Kind.DEVICE or block.device != self._device.index or block.alias:
+            return None
+        if address + size > block.base + block.size:
+            return None
+        known = self._known[address, size] = (ctypes.c_char * size).from_address(memory.pointer(address, size))
+        return known
 
     def _needed(self, address: int, size: int) -> int:
         """Return how many bytes of a load must belong to a block: a card reads whole words, also where a program, as
@@ -116,6 +137,10 @@ class Registers:
             else:
                 self._words[address] = data
             return
+        own = self._own(address, len(data))
+        if own is not None:
+            own.raw = data
+            return
         found = self._queue(address)
         if found is None:
             ctypes.memmove(self._device.reach(address, len(data), "store by a condition", writes=True), data, len(data))
@@ -128,14 +153,10 @@ class Registers:
 
     def event(self, address: int) -> tuple[Device, int] | None:
         """Return the card and the number of the event whose state a card reads at an address, if there is one."""
-        if self._tables is None:
-            self._tables = event_tables(self._device)
-            if bases := [base for base, _ in self._tables]:
-                self._first_event, self._behind_events = min(bases), max(bases) + _EVENT_TABLES * _EVENT_TABLE_STRIDE
         if not self._first_event <= address < self._behind_events:
             return None
         for base, card in self._tables:
-            if base <= address < base + _EVENT_TABLES * _EVENT_TABLE_STRIDE:
+            if base <= address < base + _TABLES_BYTES:
                 table, offset = divmod(address - base, _EVENT_TABLE_STRIDE)
                 number = table * _EVENTS_PER_TABLE + offset // _EVENT_BYTES
                 return (card, number) if offset < _EVENTS_PER_TABLE * _EVENT_BYTES else None

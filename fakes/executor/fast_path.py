@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from fakes.machine.ports import Machine
     from fakes.machine.queues import SubmissionQueue
 
+_MOST_OF_MODELS = 1 << 16
+"""Entries of models that are remembered at a time: more than one model has, or none would be there again in time."""
+
 
 class Plain:
     """A kernel entry, as far as it is the same for all its launches, and the function that stood for its code last."""
@@ -88,6 +91,8 @@ class PlainKernels:
         self._masks: list[int | None] = [None] * (TYPE + 1)
         """By type of the entry: the bits that tell plain kernels from each other; None until there was one."""
         self._plains: dict[int, Plain] = {}
+        self._kept: dict[bytes, tuple[Plain, int]] = {}
+        """By all bits of an entry of a model, which is executed again as it is: the kernel, and its arguments."""
 
     def learn(self, task: Task) -> bool:
         """Remember a kernel that has run on the slow path; False if the fast one will not do for it."""
@@ -112,7 +117,8 @@ class PlainKernels:
         """
         machine, masks, plains, executed = self._machine, self._masks, self._plains, NOT_PLAIN
         memory, kernels, faults, active = machine.memory, machine.kernels, machine.faults, device.active
-        clocks, log, memo, count = device.engines.clocks, machine.log, sq.memo, len(active)
+        clocks, append, memo, count = device.engines.clocks, machine.log.append, sq.memo, len(active)
+        waiting, kept = device.waiting, self._kept if sq in device.models else None
         context: Any = None
         arguments: Any = None
         alone = 0
@@ -123,10 +129,18 @@ class PlainKernels:
                 return executed
             if machine.checks is not None or faults.tasks or device.spinning or memory.caller is not None:
                 return executed
-            word, position = int.from_bytes(raw, "little"), sq.head
-            plain = plains.get(word & mask)
-            if plain is None:
-                return executed
+            found = None if kept is None else kept.get(raw)
+            if found is None:
+                word = int.from_bytes(raw, "little")
+                if (plain := plains.get(word & mask)) is None:
+                    return executed
+                address = word >> plain.shift & plain.mask
+                if kept is not None:
+                    if len(kept) >= _MOST_OF_MODELS:
+                        kept.clear()
+                    kept[raw] = plain, address
+            else:
+                plain, address = found
             if plain.memory_version != memory.version or plain.kernels_version != kernels.version:
                 if plain.never or not plain.find(machine):
                     return executed
@@ -137,10 +151,10 @@ class PlainKernels:
                 arguments = Arguments.plain(memory, 0, device)
                 context = Context(0, 0, "", 0, arguments, memory)
                 alone = getrefcount(context)
-            arguments.address = word >> plain.shift & plain.mask
+            arguments.address = address
             context.blocks, context.core, context.device = plain.blocks, plain.core, device.index
             context.memory, context.cost_ns = memory, None
-            function, first, last = plain.function, plain.first, plain.last
+            function, first, last, position = plain.function, plain.first, plain.last, sq.head
             made: Any = None
             block = 0
             try:
@@ -151,7 +165,8 @@ class PlainKernels:
                         break
                     made = None  # no condition before the jump back, see `npuhal.changed` on interrupts
                 else:
-                    device.waiting.clear()  # `Device.wrote`, which most of what runs here would call
+                    if waiting:
+                        waiting.clear()  # `Device.wrote`, which most of what runs here would call
                     began = sq.clock  # as `Engines.occupy` does
                     if clocks[first] > began:
                         began = clocks[first]
@@ -170,13 +185,13 @@ class PlainKernels:
             if made is not None:
                 memo += (*(None,) * block, made)
                 return self._yielded(device, sq, raw, plain, context, made)
-            # nothing from here on can be interrupted
+            # nothing from here on can be interrupted, but behind the one call
             clocks[first] = clocks[last] = sq.clock = ended
             sq.wait_since = -1
             sq.head = (position + plain.taken) % sq.depth
             sq.done += plain.taken
-            log += (entry,)
             device.executed += 1
+            append(entry)
             executed = RAN
             if device.executed >= end or device.disturbed or len(active) != count:
                 return RAN

@@ -98,22 +98,31 @@ def make_sender(machine: Machine) -> Callable[[int, Any], int]:
 
 
 def make_head_reader(machine: Machine) -> Callable[[int, Any], int | None]:
-    """Build the fast form of halSqCqQuery(SQ_HEAD); it returns None for anything else, which the slow path answers."""
+    """Build the fast form of halSqCqQuery for what waits ask for: SQ_HEAD, and whether there is a completion entry.
+
+    It returns None for anything else, which the slow path answers.
+    """
     devices = machine.devices
     count = len(devices)
     unpack = _QUERY_INFO.unpack_from
-    normal, head = c.DRV_NORMAL_TYPE, c.DRV_SQCQ_PROP_SQ_HEAD
+    normal, head, entry = c.DRV_NORMAL_TYPE, c.DRV_SQCQ_PROP_SQ_HEAD, c.DRV_SQCQ_PROP_SQ_CQE_STATUS
     transient = bool(machine.options.transient)
 
     def query(devid: int, info: Any) -> int | None:
         kind, ts, sq_id, _cq, prop = unpack(info)
-        if prop != head or kind != normal or ts or transient or not 0 <= devid < count:
+        if kind != normal or ts or not 0 <= devid < count:
             return None
         device = devices[devid]
         sq = device.queues.get(sq_id)
-        if sq is None:
+        if sq is None or not device.opened:
             return None
-        info.value[0] = device.poll(sq)
+        if prop == head and not transient:
+            info.value[0] = device.poll(sq)
+        elif prop == entry:
+            info.value[0] = sq.cqe_status
+            sq.cqe_status = 0
+        else:
+            return None
         return 0
 
     return query

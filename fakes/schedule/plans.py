@@ -49,7 +49,7 @@ class Planned:
     """A policy that follows a plan, else another policy, and notes where it departs from the default one."""
 
     name = "planned"
-    in_turn = False
+    in_turn = idle_at_sends = False
 
     def __init__(self, device: int, inner: Policy, base: RoundRobin, plan: Plan, near: Callable[[], bool]) -> None:
         """Wrap a policy.

@@ -53,6 +53,8 @@ class Policy(Protocol):
     name: str
     in_turn: bool
     """Whether it picks as `RoundRobin` does: what picks leave behind is then known without making them."""
+    idle_at_sends: bool
+    """Whether the device does nothing at sends, whatever there is to do: nobody need ask then."""
 
     def budget(self, occasion: int) -> int:
         """Return how many tasks may run now."""
@@ -73,6 +75,7 @@ class RoundRobin:
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
         self._last = -1
+        self.idle_at_sends = type(self).budget is RoundRobin.budget and not self.budgets[SEND]
 
     def budget(self, occasion: int) -> int:
         """Return the fixed number for the occasion."""

@@ -33,7 +33,7 @@ def make_sender(machine: Machine) -> Callable[[int, Any], int]:
     count = len(devices)
     unpack = _SEND_INFO.unpack_from
     memmove = ctypes.memmove
-    owns = machine.memory.owns
+    memory = machine.memory
     faults, checks = machine.faults, machine.checks
     normal, invalid = c.DRV_NORMAL_TYPE, c.DRV_ERROR_INVALID_VALUE
     no_resources, paused = c.DRV_ERROR_NO_RESOURCES, c.DRV_ERROR_STATUS_FAIL
@@ -52,7 +52,7 @@ def make_sender(machine: Machine) -> Callable[[int, Any], int]:
             return paused
         if number >= sq.depth:
             return no_resources
-        if device.active:
+        if device.active and not device.policy.idle_at_sends:
             device.turn(SEND)
         depth, tail = sq.depth, sq.tail
         if depth - 1 - (tail - sq.head) % depth < number:
@@ -71,13 +71,13 @@ def make_sender(machine: Machine) -> Callable[[int, Any], int]:
             if address != ring.base + tail * SQE_BYTES:
                 return invalid
         else:
-            if owns(address):
+            if memory.base <= address < memory.end:  # Memory.owns
                 try:
-                    address = machine.memory.pointer(address, number * SQE_BYTES, "halSqTaskSend from")
+                    address = memory.pointer(address, number * SQE_BYTES, "halSqTaskSend from")
                 except MemoryFault as fault:
                     machine.problem(str(fault))
                     return invalid
-            first = min(number, depth - tail)
+            first = number if tail + number <= depth else depth - tail
             memmove(ring.pointer + tail * SQE_BYTES, address, first * SQE_BYTES)
             if first < number:
                 memmove(ring.pointer, address + first * SQE_BYTES, (number - first) * SQE_BYTES)

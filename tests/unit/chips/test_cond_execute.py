@@ -15,6 +15,7 @@ from chips.programs.capture import CaptureCondition, ConditionKind, WhileJumpBac
 from chips.programs.execute import Execution, execute
 from chips.programs.label import LabelSwitch
 from chips.programs.model import ModelExecute, StartQueues
+from chips.programs.program import decode
 from chips.programs.rdma import ProducerIndexModify, rdma_count, rdma_doorbell
 from chips.programs.stream import STATE_OFFSET, Condition, QueueRegisters, StreamActive, StreamSwitch
 from chips.programs.wait import BoundQueue, ExternalWait, KnownQueue, MemoryWait, SwapBuffer, WaitFor
@@ -402,3 +403,42 @@ def test_barriers_change_nothing() -> None:
     result = execute(assemble("bia r1, axi_user, r2"), Queues())
     assert result.fault is None
     assert result.registers == [0] * 16
+
+
+_STRAIGHT = """
+        li     r1, 0x123456789ABCDEF0
+        li     r2, 0x7000
+        sd     r1, r2, 8
+        li     r3, 0
+        csrrw  r0, jump_pc, r3
+        li     r5, 0x10
+        addi   r6, r5, 3
+        csrrw  r7, jump_pc, r6
+        sw     r7, r2, 16
+        slli   r1, r6, 4
+"""
+
+
+def test_a_program_that_ends_early_has_done_what_comes_before() -> None:
+    """Instructions that follow each other are done in one go, but not those behind the last that may be done."""
+    code = assemble(_STRAIGHT)
+    words = [word for word, _ in decode(code)]
+    for most in range(len(words)):
+        machine, before = Queues(), Queues()
+        ended = execute(code, machine, max_steps=most)
+        assert ended.fault == f"no end after {most} instructions (at word {words[most]})"
+        assert ended.steps == most + 1
+        expected = execute(code[: 4 * words[most]], before)
+        assert (ended.registers, ended.csr, machine.memory) == (expected.registers, expected.csr, before.memory)
+    assert execute(code, Queues(), max_steps=len(words)).fault is None
+
+
+def test_a_branch_may_lead_into_the_middle_of_a_constant() -> None:
+    """Two instructions set a register: whoever comes to the second one sets its lower part alone."""
+    text = """
+            lhwi  r1, 3
+            beq   r0, r0, low
+            lhwi  r1, 5
+    low:    llwi  r1, 7
+    """
+    assert execute(assemble(text), Queues()).registers[1] == 3 << 49 | 7

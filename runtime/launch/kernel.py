@@ -389,10 +389,10 @@ class Kernel(NotCopied):
                 hint="keep the program open as long as its kernels are used",
             )
 
-    def check_launch(self, stream: Stream, blocks: int) -> None:
-        """Raise where the kernel cannot be launched in a stream on so many cores."""
-        self._check_blocks(blocks)
+    def check_launch(self, stream: Stream, blocks: int) -> int:
+        """Return a number of blocks as a plain int; raise where the kernel cannot be launched so in a stream."""
         self.check_stream(stream)
+        return self._check_blocks(blocks)
 
     def check_stream(self, stream: Stream) -> None:
         """Raise where the kernel cannot be launched in a stream."""

@@ -320,6 +320,7 @@ class Program(NotCopied):
         for stream in streams:  # prepared launches would keep the kernels, and so the file
             for key in [key for key in list(stream.launchers) if key[0].program is self]:
                 stream.launchers.pop(key, None)
+            stream.senders.runs = None
         if block is not None:
             release = partial(_give_back, self.device, block)
         elif library and isinstance(self.binary, AicpuProgram) and self.binary.library is not None:

@@ -29,6 +29,8 @@ _THROUGH_DOUBLE = ("e", "f")
 
 Pack = Callable[[Any, int, "tuple[Any, ...]"], None]
 """`pack(view, offset, arguments)` writes all arguments, 8 bytes each."""
+Image = Callable[["tuple[Any, ...]"], bytes]
+"""`image(arguments)` returns them in their frame."""
 
 
 class Frame(NamedTuple):
@@ -72,39 +74,69 @@ def packer(kinds: tuple[type, ...], unit: int = 1, frame: Frame = BARE) -> Pack:
     Raises:
         OtherTypes: a type that does not plainly take one slot.
     """
-    codes = [_code(kind) for kind in kinds]
-    lead, before, behind, owner_tag = frame
-    layout = struct.Struct("".join(("<", "Q" * len(before), *(_SLOTS[code] for code in codes), "Q" * len(behind))))
-    names = [f"a{number}" for number in range(len(kinds))]
-    word = f"word - {owner_tag}" if owner_tag else "word"
-    values = [name if code else f"{name}.{word}" for name, code in zip(names, codes, strict=True)]
-    packed = ", ".join((*map(str, before), *values, *map(str, behind)))
-    target = f"offset + {lead}" if lead else "offset"
-    unlike = [f"type({name}) is not kind{n}" for n, name in enumerate(names) if codes[n]]
-    unlike += [f"({name} := float({name})) != {name}" for n, name in enumerate(names) if codes[n] in _THROUGH_DOUBLE]
-    rest = -layout.size % unit
-    store = f"pack_into(view, {target}, {packed})"
-    if unit > 1:  # the staging bytes are new each time, because threads share a launcher
-        layout = struct.Struct(f"{layout.format}{rest}x")
-        store = f"view[{target} : offset + {lead + layout.size}] = pack({packed})"
-    source = f"""
-def packed(view, offset, arguments):
+    row = _Row(kinds, frame)
+    layout = struct.Struct(f"<{row.form}")
+    target = f"offset + {frame.lead}" if frame.lead else "offset"
+    if unit == 1:
+        return row.function("view, offset, arguments", f"pack_into(view, {target}, {row.values})", layout)
+    layout = struct.Struct(f"{layout.format}{-layout.size % unit}x")  # new bytes, because threads share a launcher
+    store = f"view[{target} : offset + {frame.lead + layout.size}] = pack({row.values})"
+    return row.function("view, offset, arguments", store, layout)
+
+
+@lru_cache(maxsize=512)
+def imager(kinds: tuple[type, ...], frame: Frame, blank: bytes) -> Image:
+    """Return the function that returns arguments of these types in their frame, as `packer` would have written them.
+
+    Args:
+        blank: the image without arguments: its lead is taken from there, and its length.
+    """
+    row, lead = _Row(kinds, frame), blank[: frame.lead]
+    layout = struct.Struct(f"<{f'{len(lead)}s' if lead else ''}{row.form}")
+    layout = struct.Struct(f"{layout.format}{len(blank) - layout.size}x")
+    values = ", ".join((*(["lead"] if lead else []), row.values))
+    return row.function("arguments", f"return pack({values})", layout, lead=lead)
+
+
+class _Row:
+    """How a row of types is read and packed: the format, and the values as text of Python."""
+
+    __slots__ = ("_kinds", "_names", "_unlike", "form", "values")
+
+    def __init__(self, kinds: tuple[type, ...], frame: Frame) -> None:
+        codes = [_code(kind) for kind in kinds]
+        self._kinds = kinds
+        self._names = names = [f"a{number}" for number in range(len(kinds))]
+        word = f"word - {frame.owner_tag}" if frame.owner_tag else "word"
+        values = [name if code else f"{name}.{word}" for name, code in zip(names, codes, strict=True)]
+        self.values = ", ".join((*map(str, frame.before), *values, *map(str, frame.behind)))
+        slots = (_SLOTS[code] for code in codes)
+        self.form = "".join(("Q" * len(frame.before), *slots, "Q" * len(frame.behind)))
+        self._unlike = [f"type({name}) is not kind{n}" for n, name in enumerate(names) if codes[n]]
+        self._unlike += [
+            f"({name} := float({name})) != {name}" for n, name in enumerate(names) if codes[n] in _THROUGH_DOUBLE
+        ]
+
+    def function(self, parameters: str, do: str, layout: struct.Struct, **bound: Any) -> Callable[..., Any]:
+        """Return the function that does something with the values; `pack` and `pack_into` are those of a layout."""
+        source = f"""
+def packed({parameters}):
     try:
-        [{', '.join(names)}] = arguments
-        if {' or '.join(unlike) or False}:
+        [{', '.join(self._names)}] = arguments
+        if {' or '.join(self._unlike) or False}:
             raise OtherTypes
-        {store}
+        {do}
     except failures:
         raise OtherTypes from None
 """
-    scope: dict[str, Any] = {
-        "pack": layout.pack, "pack_into": layout.pack_into, "OtherTypes": OtherTypes,
-        "failures": (AttributeError, TypeError, ValueError, struct.error),
-        **{f"kind{n}": kind for n, kind in enumerate(kinds)},
-    }
-    exec(compile(source, "<runtime/launch/unrolled.py>", "exec"), scope)
-    made: Pack = scope["packed"]
-    return made
+        scope: dict[str, Any] = {
+            "pack": layout.pack, "pack_into": layout.pack_into, "OtherTypes": OtherTypes,
+            "failures": (AttributeError, TypeError, ValueError, struct.error),
+            **{f"kind{n}": kind for n, kind in enumerate(self._kinds)}, **bound,
+        }
+        exec(compile(source, "<runtime/launch/unrolled.py>", "exec"), scope)
+        made: Callable[..., Any] = scope["packed"]
+        return made
 
 
 def _code(kind: type) -> str:

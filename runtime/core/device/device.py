@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import os
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -87,7 +87,8 @@ class Device(NotCopied):
         self.device_id: int = device_id
         self.chip: Chip = runtime.machine.chip
         self.plugin: registry.Plugin = registry.plugin(self.chip)
-        self.next_serial: Callable[[], int] = runtime.next_serial
+        self.serials: Iterator[int] = runtime.serials
+        self.next_serial: Callable[[], int] = runtime.serials.__next__
         self.saturation: SaturationMode = runtime.saturation
         """What becomes of results out of range in streams made from now on."""
         self.closed = False
@@ -388,6 +389,6 @@ class Device(NotCopied):
         return f"<device {self.user_id}: {self.chip.soc}, {state}>"
 
 
-def serials() -> Callable[[], int]:
+def serials() -> Iterator[int]:
     """Return a thread-safe counter of task serial numbers, 32 bits, shared by all streams of the process."""
-    return itertools.chain.from_iterable(itertools.repeat(range(1 << 32))).__next__
+    return itertools.chain.from_iterable(itertools.repeat(range(1 << 32)))

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 VARIABLE = "NPUHAL_COUNTERS"
 """1: what was done on a device is written to standard error when it is closed."""
 
+Counts = Sequence[tuple[str, int]]
+"""How many tasks there are of each kind."""
 _MAPPINGS = ("copies", "tasks")
 _LAUNCHES = frozenset((
     TaskType.KERNEL_AICORE, TaskType.KERNEL_AIVEC, TaskType.KERNEL_AICPU, TaskType.KERNEL_MIX_AIC,
@@ -80,7 +82,7 @@ class TaskCounts:
     def __init__(self, ring: TaskRing) -> None:
         self._ring = ring
         self._lock = threading.Lock()
-        self.kinds: Counter[str] = Counter()
+        self.kinds: Mapping[str, int] = {}
         self.skip()
 
     def skip(self) -> None:
@@ -98,20 +100,42 @@ class TaskCounts:
 
         return count_and_tick
 
-    def look(self) -> Counter[str]:
+    def look(self) -> Mapping[str, int]:
         """Count what was sent since the last look; returns all counts."""
-        ring = self._ring
         with self._lock:
-            end, numbers = ring.submitted, _numbers(ring)
-            entries = end - self._entries
-            if 0 < entries <= ring.depth:
-                self._add(end, entries, numbers - self._numbers if numbers >= 0 else -1)
-            elif entries > ring.depth:
-                self.kinds[OTHERS] += entries  # who they were has been overwritten
-            self._entries, self._numbers = end, numbers
+            self._count(self._ring.submitted, _numbers(self._ring))
             return self.kinds
 
-    def _add(self, end: int, entries: int, tasks: int) -> None:
+    def sent(self, start: int, entries: int, kinds: Counts) -> None:
+        """Count tasks of one entry each that have just been sent, from an absolute count on; the ring is not asked.
+
+        Called under the stream's lock.
+        """
+        ring = self._ring
+        with self._lock:
+            if self._entries > start:
+                return  # another thread has just looked
+            numbers = _numbers(ring)
+            first = numbers - (ring.submitted - start) if numbers >= 0 else -1
+            if self._entries != start:
+                self._count(start, first)
+            self._count(start + entries, first + entries if numbers >= 0 else -1, kinds)
+
+    def _count(self, end: int, numbers: int, kinds: Counts | None = None) -> None:
+        """Count what was sent before an absolute count; of what kinds that is, the ring says unless the caller does."""
+        entries = end - self._entries
+        if kinds is None:
+            kinds = () if entries <= 0 else ((OTHERS, entries),)  # who they were has been overwritten
+            if 0 < entries <= self._ring.depth:
+                kinds = self._owners(end, entries, numbers - self._numbers if numbers >= 0 else -1)
+        counts = {**self.kinds}
+        for kind, count in kinds:
+            counts[kind] = counts.get(kind, 0) + count
+        # all at once: no interrupt counts them twice
+        self.kinds, self._entries, self._numbers = counts, end, numbers
+
+    def _owners(self, end: int, entries: int, tasks: int) -> Counts:
+        """Return what the ring has of the tasks before an absolute count."""
         ring, first = self._ring, (end - entries) % self._ring.depth
         owners = ring.owners[first : first + entries]
         owners += ring.owners[: entries - len(owners)]
@@ -120,12 +144,14 @@ class TaskCounts:
             owners = [owner for step, owner in enumerate(owners) if not step or ids[step] != ids[step - 1]]
         halves = [half for half in (owners[::2], owners[1::2]) if half]
         if all(half.count(half[0]) == len(half) for half in halves):  # one or two, again and again
-            for half in halves:
-                self.kinds[_kind(half[0])] += len(half)
-            return
-        known = dict(zip(map(id, owners), owners, strict=True))  # few, however many tasks: names are asked once of each
-        for number, count in Counter(map(id, owners)).items():
-            self.kinds[_kind(known[number])] += count
+            return [(_kind(half[0]), len(half)) for half in halves]
+        return counted(owners)
+
+
+def counted(owners: Sequence[TaskInfo | None]) -> Counts:
+    """Return how many tasks of each kind there are; few owners, however many tasks: names are asked once of each."""
+    known = dict(zip(map(id, owners), owners, strict=True))
+    return [(_kind(known[number]), count) for number, count in Counter(map(id, owners)).items()]
 
 
 def _numbers(ring: TaskRing) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -258,6 +258,10 @@ class DevicePort(Protocol):
     @property
     def next_serial(self) -> Callable[[], int]:
         """Counts tasks."""
+
+    @property
+    def serials(self) -> Iterator[int]:
+        """What `next_serial` gives, for many tasks at once."""
 
     @property
     def driver(self) -> DeviceDriver:

@@ -107,7 +107,7 @@ class Runtime(NotCopied):
         """Converters between user, driver and physical ids."""
         caller.take_care(self.hal.tries_addresses)
         self.handles: HandleTable = HandleTable()
-        self.next_serial = serials()
+        self.serials = serials()
         self.timeouts: Timeouts = Timeouts(self.open_devices)
         """How long waits and operators may take where a call states nothing."""
         self.label_ids = LabelIds()

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from runtime.core.diagnostics.counters import Counts
     from runtime.core.ports import StreamPort
     from runtime.memory.arguments import ArgumentBlock
 
@@ -36,7 +37,7 @@ def ramp() -> array[int]:
 class RunSender:
     """Sends runs in one stream from a staging buffer of its own; each method is called with the stream's lock held."""
 
-    __slots__ = ("_columns", "_ids", "_most", "_ramp", "_sender", "_stream", "rows")
+    __slots__ = ("_columns", "_ids", "_most", "_ramp", "_sender", "_stream", "rows", "staging")
 
     def __init__(self, stream: StreamPort) -> None:
         import numpy as np
@@ -48,6 +49,8 @@ class RunSender:
         self._ramp = np.frombuffer(self._ids, np.uint16)
         self.rows: NDArray[np.uint8] = np.frombuffer(self._sender.buffer, np.uint8).reshape(self._most, SQE_BYTES)
         """The SQEs of the next run."""
+        self.staging = memoryview(self._sender.buffer)
+        """The same as bytes."""
         self._columns: dict[tuple[int, int], NDArray[Any]] = {}
 
     def column(self, word: tuple[int, int]) -> NDArray[Any]:
@@ -89,8 +92,7 @@ class RunSender:
 
         assert isinstance(ring, RingV200)
         ring.firsts[position:end] = self._ids[position:end]
-        serials = islice(iter(self._stream.device.next_serial, None), count)
-        ids[:count] = np.fromiter(serials, np.uint64, count)
+        ids[:count] = np.fromiter(islice(self._stream.device.serials, count), np.uint64, count)
 
     def publishing(self, count: int) -> slice:
         """Return which of the next tasks ask the hardware to publish the queue's head (devices over UB)."""
@@ -99,12 +101,15 @@ class RunSender:
         every = self._stream.env.chip.traits.head_update_every
         return slice(-(ring.allocations + 1) % every, count, every)
 
-    def send(self, count: int, blocks: list[ArgumentBlock], keep: Sequence[Any] = ()) -> None:
+    def send(
+        self, count: int, blocks: list[ArgumentBlock], keep: Sequence[Any] = (), kinds: Counts | None = None
+    ) -> None:
         """Send the first `count` rows.
 
         Args:
             blocks: at most one; it goes back with the last task, and is taken out of the list once they have left.
-            keep: what has to live until each of the tasks was reclaimed; None where there is nothing.
+            keep: what has to live until the last of the tasks was reclaimed.
+            kinds: how many there are of each kind, where that is known: nobody has to look for it then.
         """
         stream, sender, ring = self._stream, self._sender, self._stream.ring
         before, sender.info.sqe_num = ring.submitted, count
@@ -112,6 +117,8 @@ class RunSender:
             if rc := sender.send(sender.device_id, sender.reference):
                 send_again(stream, sender, rc)
             self._settle(count, blocks, keep)
+            if kinds is not None:
+                stream.counts.sent(before, count, kinds)
         except BaseException:
             if ring.submitted == before and was_sent(stream, before + count):
                 self._settle(count, blocks, keep)
@@ -123,8 +130,8 @@ class RunSender:
         """Make the run part of the ring; the counts move at once and last, so that an interrupt before starts again."""
         ring = self._stream.ring
         position = ring.tail
-        if any(keep):
-            ring.keep()[position : position + count] = keep
+        if keep:
+            ring.keep()[position + count - 1] = keep
         if blocks:
             ring.arguments[position + count - 1] = blocks[0]
             del blocks[:]

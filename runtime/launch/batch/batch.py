@@ -9,7 +9,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import chain, repeat
+from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from chips.tasks import MemcpyAsync, Memset
@@ -19,46 +20,27 @@ from runtime.core.stream.blocking import blocks as waits
 from runtime.core.submission.prepared import sends_plainly
 from runtime.core.submission.ring import TaskInfo
 from runtime.errors.arguments import EVENTS, check_instance, whole
-from runtime.launch.args import SLOT_BYTES, STORE_BYTES
+from runtime.launch.args import SLOT_BYTES
 from runtime.launch.argument_check import check_slots, launch_words
+from runtime.launch.batch.kinds import Arguments, Kind, Rows, by_itself
 from runtime.launch.batch.many import table
-from runtime.launch.batch.multi_sqe import Arguments, Kind, Run, Step, batch_sender, send_run
-from runtime.launch.copy.copy import copy_in_stream, plain_copy
+from runtime.launch.batch.multi_sqe import Run, batch_sender
+from runtime.launch.copy.copy import copy_in_stream, plain_bytes, plain_kind
 from runtime.launch.copy.endpoints import ends
 from runtime.launch.copy.fill import BYTE_TO_WORD, check_fill, queue_fill
 from runtime.launch.options import PLAIN, LaunchOptions
 from runtime.launch.slow_path import info_of
-from runtime.launch.unrolled import OtherTypes, packer_for
+from runtime.launch.unrolled import OtherTypes, imager
+from runtime.memory.buffer import Buffer
 
 if TYPE_CHECKING:
-    from chips.tasks import CopyKind
     from runtime.core.stream.stream import Stream
     from runtime.core.submission.epoch import Epoch
     from runtime.core.sync.event import Event
     from runtime.core.sync.notify import Notify
     from runtime.launch.kernel import Kernel
 
-
-def _packed(kind: Kind, image: bytearray, at: int, arguments: tuple[Any, ...]) -> bool:
-    """Pack arguments of other types than the last launch had; False where they do not take one slot each.
-
-    Raises:
-        InvalidArgument: one that cannot be an argument, or a freed buffer.
-    """
-    how = kind.arguments
-    assert how is not None
-    try:
-        how.pack = pack = packer_for(arguments, how.count, 1, how.frame)
-        pack(image, at, arguments)
-    except OtherTypes:
-        lead, before, behind, _ = how.frame
-        assert kind.kernel is not None
-        own = launch_words(kind.kernel, arguments)
-        if len(own) != len(arguments):
-            return False
-        words = (*before, *own, *behind)
-        struct.pack_into(f"<{len(words)}Q", image, at + lead, *words)
-    return True
+_alive = attrgetter("alive")
 
 
 def _check_event(call: str, event: object) -> None:
@@ -69,10 +51,6 @@ def _check_event(call: str, event: object) -> None:
     check_instance(call, "event", event, (Event, Notify, CountNotify), EVENTS)
 
 
-def _none_packed(*_: Any) -> None:
-    raise OtherTypes
-
-
 class Batch:
     """Tasks of one stream in order. `with stream.batch() as batch:` sends them at the end of the block.
 
@@ -81,21 +59,21 @@ class Batch:
     those sent that came before. Buffers that launches name must stay open until the launches are done.
     """
 
-    __slots__ = ("_epoch", "_image", "_kinds", "_named", "_needed", "_parts", "_steps", "_stream")
+    __slots__ = ("_arranged", "_copies", "_device", "_launches", "_note", "_steps", "_stream")
 
     def __init__(self, stream: Stream) -> None:
-        self._stream = stream
-        self._steps: list[Step] = []
-        self._named: list[Sequence[Any]] = []
-        """What tasks are about that may be closed before they are sent."""
-        self._kinds: dict[Any, Kind] = {}
-        self._image = bytearray()
-        """The arguments of all launches, each at a multiple of 64 bytes."""
-        self._parts: list[Callable[[], object]] | None = None
-        """What `send` calls; None while it has to be found out."""
-        self._needed: list[Callable[[], None]] = []
-        """What raises where something was closed that a task needs."""
-        self._epoch: Epoch | None = None
+        self._stream, self._device = stream, stream.device
+        self._steps: list[Any] = []
+        """Three items for each step: its kind, its values, and the things it is about.
+
+        The values are what varies: of launches their part of the image of arguments, of copies both addresses and the
+        bytes. Without a kind they are a function that sends the task.
+        """
+        self._note = self._steps.extend
+        """Notes a step, all or nothing, whatever interrupts or other threads do."""
+        self._launches: dict[Any, Kind] = {}
+        self._copies: dict[tuple[type, type], Kind] = {}
+        self._arranged: _Arranged | None = None
 
     def __enter__(self) -> Batch:
         return self
@@ -105,60 +83,68 @@ class Batch:
             self.send()
 
     def __len__(self) -> int:
-        return len(self._steps)
+        return sum([kind.count if isinstance(kind, Rows) else 1 for kind in self._steps[::3]])
 
     def __repr__(self) -> str:
-        return f"<Batch of {count(len(self._steps), 'task')} for {self._stream!r}>"
+        return f"<Batch of {count(len(self), 'task')} for {self._stream!r}>"
 
     # -- what is noted ---------------------------------------------------------------------------------------------
 
     def launch(self, kernel: Kernel, blocks: int, *arguments: Any, options: LaunchOptions = PLAIN) -> None:
         """Note a launch; the same checks, and later the same effect, as `kernel[blocks](..., stream=stream)`."""
-        kind = self._kind_of(kernel, blocks, len(arguments), options)
-        how, image = kind.arguments, self._image
-        assert how is not None
-        at = len(image)
-        image += how.image
         try:
+            kind = self._launches[kernel, blocks, len(arguments)]
+            if options is PLAIN and type(blocks) is int:  # 8.0 would find what 8 has made
+                self._note((kind, kind.pack(arguments), arguments))
+                return
+        except (KeyError, TypeError, OtherTypes):
+            pass
+        self._launch(kernel, blocks, arguments, options)
+
+    def _launch(self, kernel: Kernel, blocks: int, arguments: tuple[Any, ...], options: LaunchOptions) -> None:
+        """Note a launch of a kind that is new here, or with arguments of other types than the last one's."""
+        kind = self._kind_of(kernel, blocks, len(arguments), options)
+        how = kind.arguments
+        assert how is not None
+        if how.count == len(arguments):  # else they fit only if some take several slots
             try:
-                how.pack(image, at, arguments)
-                packed = True
+                kind.pack = pack = imager(tuple(map(type, arguments)), how.frame, how.blank)
+                self._note((kind, pack(arguments), arguments))
             except OtherTypes:
-                packed = _packed(kind, image, at, arguments)
-        except BaseException:
-            del image[at:]
-            raise
-        if packed:
-            self._add(kind, at, arguments)
-            return
-        del image[at:]
-        self._add(None, partial(kernel.launch, self._stream, blocks, *arguments, options=options), arguments)
+                pass
+            else:
+                return
+        words = launch_words(kernel, arguments)
+        if len(words) == len(arguments):
+            image = bytearray(how.blank)
+            struct.pack_into(f"<{len(words)}Q", image, how.first, *words)
+            self._note((kind, bytes(image), arguments))
+        else:
+            self._alone(partial(kernel.launch, self._stream, blocks, *arguments, options=options), *arguments)
 
     def _kind_of(self, kernel: Kernel, blocks: int, count: int, options: LaunchOptions) -> Kind:
+        from runtime.launch.kernel import Kernel as Plain  # which loads this module's neighbours
+
+        check_instance("batch", "kernel", kernel, Plain,
+                       "batches take kernels of program.kernel(name); launch others by themselves")
+        blocks = kernel.check_launch(self._stream, blocks)
         key = (kernel, blocks, count) if options is PLAIN else (kernel, blocks, count, options)
-        kind = self._kinds.get(key)
+        kind = self._launches.get(key)
         if kind is None:
             kept, name = self._stream.launchers, (*key, "batch")
             kind = kept.get(name) or self._kernel_kind(kernel, blocks, count, options)
-            kept[name] = self._kinds[key] = kind
+            kept[name] = self._launches[key] = kind
         return kind
 
     def _kernel_kind(self, kernel: Kernel, blocks: int, count: int, options: LaunchOptions) -> Kind:
-        from runtime.launch.kernel import Kernel as Plain  # which loads this module's neighbours
-
         stream = self._stream
-        check_instance("batch", "kernel", kernel, Plain,
-                       "batches take kernels of program.kernel(name); launch others by themselves")
-        kernel.check_launch(stream, blocks)
         words = sum(map(len, kernel.hidden_words())) + count
         task = replace(kernel.task(blocks, options), args_size=words * SLOT_BYTES)
         varied = ("tasks that lead it",) if options.prefetch_blocks else ()
         own = kernel.argument_count
         arguments = Arguments(stream, kernel, task, count if own is None else own)
-        if arguments.count != count:  # they fit only if some take several slots
-            arguments.pack = _none_packed
 
-        def alone(_: Any, given: tuple[Any, ...]) -> None:
+        def alone(_: Any, given: Sequence[Any]) -> None:
             kernel.launch(stream, blocks, *given, options=options)
 
         return Kind(task, info_of(kernel, task), alone, *varied, kernel=kernel, arguments=arguments)
@@ -179,47 +165,36 @@ class Batch:
         assert how is not None
         if how.count != count:  # what the kernel takes, where it says that
             check_slots(kernel, count)
-        lead, before, behind, _ = how.frame
-        image = np.zeros((len(rows), kind.size // SLOT_BYTES), np.uint64)
-        first = lead // SLOT_BYTES
-        if lead:
-            image[:, :first] = np.frombuffer(how.image, np.uint64, first)
-        image[:, first : first + len(before)] = before
-        first += len(before)
+        image = np.empty((len(rows), kind.size // SLOT_BYTES), np.uint64)
+        image[:] = np.frombuffer(how.blank, np.uint64)
+        first = how.first // SLOT_BYTES
         image[:, first : first + count] = rows
-        image[:, first + count : first + count + len(behind)] = behind
-        at = len(self._image)
-        self._image += image.tobytes()
-        starts = range(at, len(self._image), kind.size)
-        self._steps += zip(repeat(kind), starts, rows.tolist())
-        self._parts = None
+        self._note((kind.rows(len(rows)), image.tobytes(), ()))
 
     def copy(self, dst: Any, src: Any, size: int | None = None) -> None:
         """Note a copy; the same checks as in `Stream.copy`. A pageable end is used when the batch is sent."""
-        stream = self._stream
-        found = plain_copy(stream, dst, src, size)
-        if found is None:
-            ends(dst, src, size)
-            self._add(None, partial(copy_in_stream, stream, dst, src, size), (dst, src))
+        kind = self._copies.get((type(dst), type(src))) or self._copy_kind(dst, src)
+        if kind is not None and (count := plain_bytes(self._device, dst, src, size)):
+            self._note((kind, (src.address, dst.address, count), (dst, src)))
             return
-        plain, count = found
-        kind = self._kinds.get(plain.kind)
-        if kind is None:
-            kind = self._kinds[plain.kind] = self._copy_kind(plain.kind, plain.name, dst, src)
-        self._add(kind, (src.address, dst.address, count), (dst, src))
+        ends(dst, src, size)
+        self._alone(partial(copy_in_stream, self._stream, dst, src, size), dst, src)
 
-    def _copy_kind(self, direction: CopyKind, name: str, dst: Any, src: Any) -> Kind:
-        """Return the kind of such copies in this stream; it is made of one of them."""
+    def _copy_kind(self, dst: Any, src: Any) -> Kind | None:
+        """Return the kind of such copies in this stream; None where they go their own way."""
         stream = self._stream
-        kinds = batch_sender(stream).kinds
-        kind = kinds.get(direction)
-        if kind is None:
-            task = MemcpyAsync(src=src.address, dst=dst.address, size=1, kind=direction)
+        plain = plain_kind(stream, dst, src)
+        if plain is None:
+            return None
 
-            def alone(values: tuple[int, int, int], things: tuple[Any, Any]) -> None:
-                copy_in_stream(stream, *things, values[2])
+        def alone(values: tuple[int, int, int], things: tuple[Any, Any]) -> None:
+            copy_in_stream(stream, *things, values[2])
 
-            kind = kinds[direction] = Kind(task, TaskInfo(task.type, name), alone, "src", "dst", "size")
+        def make() -> Kind:
+            task = MemcpyAsync(src=src.address, dst=dst.address, size=1, kind=plain.kind)
+            return Kind(task, TaskInfo(task.type, plain.name), alone, "src", "dst", "size")
+
+        kind = self._copies[type(dst), type(src)] = batch_sender(stream).kind(plain.kind, make)
         return kind
 
     def fill(self, target: Any, value: int, size: int | None = None) -> None:
@@ -228,15 +203,20 @@ class Batch:
         value, count = check_fill("Batch.fill", stream.device, target, value, size)
         if not count:
             return
-        word = value * BYTE_TO_WORD
-        alone = partial(queue_fill, stream, target.address, target.size, word, count, "Batch.fill", target)
+        address, capacity, word = target.address, target.size, value * BYTE_TO_WORD
         if stream.device.chip.prop("memsetTaskSupport") != "MEMSET_TASK_SUPPORT":
-            self._add(None, alone, (target,))
+            self._alone(partial(queue_fill, stream, address, capacity, word, count, "Batch.fill", target), target)
             return
-        task = Memset(addr=target.address, value=word, count=count)
-        kind = Kind(task, TaskInfo(task.type, "fill"), lambda _values, _things: alone())
-        self._kinds[len(self._steps)] = kind
-        self._add(kind, (), (target,))
+
+        def make() -> Kind:
+            task = Memset(addr=address, value=word, count=count)
+            return Kind(task, TaskInfo(task.type, "fill"), alone)
+
+        def alone(_: Any, things: tuple[Any]) -> None:
+            queue_fill(stream, address, capacity, word, count, "Batch.fill", *things)
+
+        kind = batch_sender(stream).kind(("fill", address, capacity, word, count), make)
+        self._note((kind, (), (target,)))
 
     def record(self, event: Event | Notify) -> None:
         """Note the record of an event or notify."""
@@ -245,7 +225,7 @@ class Batch:
         check = getattr(event, "check_recordable", None)
         if check is not None:
             check(self._stream)
-        self._add(None, partial(event.record, self._stream), (event,))
+        self._alone(partial(event.record, self._stream), event)
 
     def wait(self, event: Event | Notify, timeout_s: int | None = None) -> None:
         """Note a wait; see `Stream.wait`."""
@@ -256,12 +236,10 @@ class Batch:
         check = getattr(event, "check_waitable", None)
         if check is not None:
             check()
-        self._add(None, partial(event.wait, self._stream, timeout_s), (event,))
+        self._alone(partial(event.wait, self._stream, timeout_s), event)
 
-    def _add(self, kind: Kind | None, values: Any, things: tuple[Any, ...]) -> None:
-        self._named.append(things)
-        self._steps.append((kind, values, things))
-        self._parts = None
+    def _alone(self, send: Callable[[], object], *things: Any) -> None:
+        self._note((None, send, things))
 
     # -- sending ---------------------------------------------------------------------------------------------------
 
@@ -273,66 +251,72 @@ class Batch:
         Raises:
             InvalidArgument, InvalidHandle: a buffer, event or program was closed meanwhile; nothing is sent.
         """
-        stream = self._stream
+        stream, arranged = self._stream, self._arranged
         stream.check_open()
-        if self._parts is None or self._epoch is not stream.epoch.now:
-            self._epoch = stream.epoch.now  # before the facts that it stands for are looked at
-            self._needed = self._needs()
-            self._parts = self._runs() if self._goes_in_runs() else [*map(_by_itself, self._steps)]
-        for check in self._needed:
+        if arranged is None or arranged.length != len(self._steps) or arranged.epoch is not stream.epoch.now:
+            arranged = self._arranged = _Arranged(stream, self._steps[:])
+        arranged.check()
+        arranged.send(stream)
+
+
+class _Arranged:
+    """The tasks of a batch as they are sent, as long as nothing is noted and the stream's epoch lasts."""
+
+    __slots__ = ("_buffers", "_kernels", "_others", "_parts", "_steps", "epoch", "length")
+
+    def __init__(self, stream: Stream, steps: list[Any]) -> None:
+        self.epoch: Epoch = stream.epoch.now  # before the facts that it stands for are looked at
+        self.length = len(steps)
+        self._steps = steps
+        kinds, values, things = tuple(steps[::3]), steps[1::3], steps[2::3]
+        shape = batch_sender(stream).shape(stream, kinds)
+        self._kernels = shape.kernels
+        found = _distinct(things)
+        self._buffers = [thing for thing in found if isinstance(thing, Buffer)]
+        self._others: list[Callable[[], None]] = []
+        """What raises where something was closed that is no buffer; only steps without a kind name such things."""
+        if None in kinds:
+            others = (thing for thing in found if not isinstance(thing, Buffer))
+            self._others = [thing.check_open for thing in others if hasattr(thing, "check_open")]
+        self._parts: list[Run | int]
+        if sends_plainly(stream) and not waits(stream):
+            image = b"".join(shape.images(values))
+            self._parts = [
+                part if isinstance(part, int) else Run(part, image, shape.kernels, values, things)
+                for part in shape.parts
+            ]
+        else:
+            self._parts = [*range(len(kinds))]
+
+    def check(self) -> None:
+        """Raise where something was closed that a task needs."""
+        if not all(map(_alive, self._buffers)):
+            for buffer in self._buffers:
+                buffer.check_open()
+        for check in self._others:
             check()
+        for kernel in self._kernels:
+            kernel.check_loaded()
+
+    def send(self, stream: Stream) -> None:
+        """Send all tasks."""
         for part in self._parts:
-            part()
+            if isinstance(part, int):
+                for send in self._step(part):
+                    send()
+            elif (sent := part.send(stream, self.epoch)) < part.shape.count:
+                for step, row in part.shape.members[sent:]:
+                    self._step(step)[row]()
 
-    def _goes_in_runs(self) -> bool:
-        stream = self._stream
-        return sends_plainly(stream) and not waits(stream)
-
-    def _needs(self) -> list[Callable[[], None]]:
-        """Return what raises where something was closed that a task needs."""
-        named = list(chain.from_iterable(self._named))
-        things = dict(zip(map(id, named), named, strict=True))
-        kernels = dict.fromkeys(kind.kernel for kind in self._kinds.values() if kind.kernel is not None)
-        return [*(thing.check_open for thing in things.values() if hasattr(thing, "check_open")),
-                *(partial(kernel.check_stream, self._stream) for kernel in kernels)]  # fmt: skip
-
-    def _runs(self) -> list[Callable[[], object]]:
-        """Make runs of neighbours that can go together."""
-        stream = self._stream
-        for kind in self._kinds.values():
-            kind.cut(stream)
-        largest = max((pool.size for pool in stream.device.arguments.pools), default=STORE_BYTES)
-        parts: list[Callable[[], object]] = []
-        steps: list[Step] = []
-        number: tuple[int, int] = (0, 0)
-        offset_words: tuple[tuple[int, int], ...] = ()
-        space = 0
-
-        def close() -> None:
-            if steps:
-                parts.append(partial(send_run, stream, Run(steps, self._image)))
-                steps.clear()
-
-        for step in self._steps:
-            like = step[0]
-            if like is None or like.template is None:
-                close()
-                parts.append(_by_itself(step))
-                continue
-            size = like.size
-            other = size and offset_words and like.offset_words != offset_words
-            if steps and (space < size or like.number != number or other):
-                close()
-            if not steps:
-                space, number, offset_words = largest, like.number, ()
-            if size:
-                space, offset_words = space - size, like.offset_words
-            steps.append(step)
-        close()
-        return parts
+    def _step(self, step: int) -> list[Callable[[], object]]:
+        """Return what sends each task of a step alone."""
+        return [*by_itself(*self._steps[3 * step : 3 * step + 3])]
 
 
-def _by_itself(step: Step) -> Callable[[], object]:
-    """Return what sends a step alone."""
-    kind, values, things = step
-    return values if kind is None else partial(kind.alone, values, things)
+def _distinct(things: list[Sequence[Any]]) -> list[Any]:
+    """Return what steps are about, each thing once."""
+    try:
+        return [*set().union(*things)]
+    except TypeError:  # some cannot be hashed, as arrays
+        named = [*chain.from_iterable(things)]
+        return [*dict(zip(map(id, named), named, strict=True)).values()]

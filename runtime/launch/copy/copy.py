@@ -153,15 +153,19 @@ def copy_in_stream(stream: Stream, dst: Any, src: Any, size: int | None = None) 
         prepare(stream, kinds, task, plain.name, "src", "dst", "size", carries=KEPT)
 
 
-def plain_copy(stream: Stream, dst: Any, src: Any, size: int | None) -> tuple[_Plain, int] | None:
-    """Return kind and bytes of a copy that is one SQE with two addresses; None for any other, or a wrong one."""
+def plain_kind(stream: Stream, dst: Any, src: Any) -> _Plain | None:
+    """Return the kind of copies between such ends that are one SQE with two addresses; None where there is none."""
     plain = _PLAIN.get((type(dst), type(src)))
-    if plain is None or not (dst.alive and src.alive and dst.device is src.device is stream.device):
-        return None
-    count = src.size if size is None else whole("copy", "size", size)
-    if not 0 < count <= _SHORT or count > src.size or count > dst.size or dst.address == src.address:
-        return None
-    return None if plain.kind is not CopyKind.SDMA and transfer.prepares_chains(stream) else (plain, count)
+    return None if plain and plain.kind is not CopyKind.SDMA and transfer.prepares_chains(stream) else plain
+
+
+def plain_bytes(device: Device, dst: Any, src: Any, size: int | None) -> int:
+    """Return the bytes of a copy between such ends that may be one of these; 0 for any other, or a wrong one."""
+    if dst.alive and src.alive and dst.device is src.device is device:
+        count: int = src.size if size is None else size if type(size) is int else whole("copy", "size", size)
+        if 0 < count <= _SHORT and count <= src.size and count <= dst.size and dst.address != src.address:
+            return count
+    return 0
 
 
 def _check_reach(stream: Stream, end: End) -> None:

@@ -41,7 +41,7 @@ class HalApi(HalCalls):
     stepped: bool = False
     """Whether the machine behind it moves only while a call is in progress: work in other threads gains nothing."""
     listens: bool = False
-    """Whether anybody takes note of `annotate`: who tells much, and often, asks once and then does not."""
+    """Whether anybody takes note of `annotate` and `remark`: who tells much, and often, asks first."""
     tries_addresses: bool = False
     """Whether what stands above tries addresses of the program before it touches them: mistakes cost more than time."""
     fake: Any

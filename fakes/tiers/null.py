@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 class NullApi(DirectApi):
     """The backend of null://."""
 
-    listens = False
     tries_addresses = False
 
     def raw(self, name: str) -> Any:
@@ -43,6 +42,7 @@ class NullApi(DirectApi):
         self._delivered: set[tuple[int, int]] = set()
         """Card and number of queues that have a report, until it was asked whether they have one."""
         self._header = machine.plugin.layouts["header"]
+        self.listens = machine.checks is not None
         super().__init__(url, machine)
 
     def _bind(self, prototype: Any) -> Any:

@@ -119,8 +119,15 @@ class DeviceMemory(core.Device):
 
     def _give(self, address: int) -> None:
         """Free a block, at once if no stream has work that may use it, else when that is done."""
-        if not self.closed:
-            self.behind_work(Once(self.resource_table.memory, address, partial(self._free, address)))
+        if self.closed:
+            return
+        done, frees = self._fence(), self.deferred_frees
+        if done():
+            if frees.dropped or frees.waiting:
+                frees.sweep()
+            self.allocator.free(address)
+        else:
+            frees.wait(done, Once(self.resource_table.memory, address, partial(self._free, address)))
 
     def behind_work(self, release: Callable[[], None]) -> None:
         """Call a function at once if no stream has work, else when what is queued now is done; in order of the calls.

@@ -57,14 +57,17 @@ class Pool(CachingPool, NotCopied):
             OutOfMemory 207001: neither the pool nor, within `limit`, the device has that much left.
         """
         device = self._device
-        device.check_open()
+        if device.closed:
+            device.check_open()
         if type(size) is not int:
             size = whole("pool.alloc", "size", size)
         deferred_frees = device.deferred_frees
-        deferred_frees.sweep()
+        if deferred_frees.dropped or deferred_frees.waiting:
+            deferred_frees.sweep()
         user = device.context.default_stream if stream is None else stream
         try:
-            user.check_open()
+            if user.closed:
+                user.check_open()
         except AttributeError:
             check_instance("pool.alloc", "stream", stream, device.stream_type, STREAMS)
             raise

@@ -46,7 +46,7 @@ def _nothing() -> None:
     """Nothing stands in the table."""
 
 
-def _answer(ask: Callable[[], int], forget: Callable[[], object]) -> int:
+def answer(ask: Callable[[], int], forget: Callable[[], object]) -> int:
     """Return the driver's code, and forget what it has taken.
 
     An interrupt leaves open whether it has: it is asked once more, and refuses what it had.
@@ -98,7 +98,18 @@ class HalCalls:
             RuntimeFault: it is refused.
         """
         with table.changing:
-            rc = _answer(ask, forget)
+            rc = answer(ask, forget)
+        if rc or table.refused:
+            self.answered(table, rc, again, call, detail, held=held)
+
+    def answered(
+        self, table: ResourceTable, rc: int, again: Callable[[], object], call: str, detail: str, *,
+        held: bool | None = None,
+    ) -> None:
+        """Note what the driver has answered to who gives something back; see `give_back`.
+
+        Only for refusals, and while the table has some: else there is nothing to note.
+        """
         if rc:
             nobodys = call in _NOBODYS if held is None else not held
             if nobodys and (call, detail) not in table.refused:

@@ -13,7 +13,7 @@ from npuhal import constants as c
 from npuhal import structs as s
 from npuhal.records import dataclass
 from runtime import errors
-from runtime.driver.calls import HalCalls
+from runtime.driver.calls import HalCalls, answer
 from runtime.driver.resource_table import ResourceTable, Span
 from runtime.errors.closing import Once
 
@@ -81,10 +81,14 @@ class MemoryDriver(HalCalls):
         if table.followers and known is not None:
             for follower in list(table.followers):
                 follower.let_go(address, known.size)
+        give = self.hal.halMemFree
+        with table.changing:
+            rc = answer(partial(give, address), partial(table.memory.pop, address, None))
+        if not (rc or table.refused):
+            return
         try:
-            self.give_back(
-                table, partial(self.hal.halMemFree, address), partial(self.free, address, held=held),
-                "halMemFree", f"address {address:#x}", partial(table.memory.pop, address, None), held=held,
+            self.answered(
+                table, rc, partial(self.free, address, held=held), "halMemFree", f"address {address:#x}", held=held
             )
         except errors.RuntimeFault as fault:
             if known is None and fault.hal_code in (c.DRV_ERROR_INVALID_VALUE, c.DRV_ERROR_NOT_EXIST):
@@ -238,8 +242,8 @@ class MemoryDriver(HalCalls):
         """Free a descriptor chain that nobody has any more: where it is refused, the next wait asks again."""
         rc = self.hal.drvMemDestroyAddr(ctypes.byref(dma))
         if rc or self.resource_table.refused:
-            self.give_back(
-                self.resource_table, lambda: rc, partial(self.destroy_dma, dma), "drvMemDestroyAddr",
+            self.answered(
+                self.resource_table, rc, partial(self.destroy_dma, dma), "drvMemDestroyAddr",
                 f"chain at {ctypes.addressof(dma):#x}", held=False,
             )
 

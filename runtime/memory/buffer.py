@@ -91,8 +91,10 @@ class Buffer(NotCopied):
         if self.closed:
             return
         self.closed = True
-        for part in (self, *(self._views or ())):
-            part._end()
+        self._end()
+        if self._views is not None:
+            for view in self._views:
+                view._end()
         if self._release is None:
             return
         entry = None

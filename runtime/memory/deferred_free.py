@@ -72,7 +72,8 @@ class DeferredFrees:
         """What finalizers have left: entries of dropped buffers, and functions."""
         self._drop = self.dropped.append
         """What the collector calls with the `PendingFree` of a dropped buffer; runs no code of ours, takes no lock."""
-        self._waiting: deque[tuple[Fence, list[PendingFree | Release]]] = deque()
+        self.waiting: deque[tuple[Fence, list[PendingFree | Release]]] = deque()
+        """What is given back as soon as work is done, in the order of the fences behind it."""
         self._sweeping = threading.RLock()
         self._calling = False
         """Whether releases are being called: what they do may wait, and whoever waits sweeps."""
@@ -103,11 +104,11 @@ class DeferredFrees:
     def wait(self, fence: Fence, release: Release) -> None:
         """Take one that was closed while work was queued; `fence` is behind that work."""
         with self._sweeping:
-            self._waiting.append((fence, [release]))
+            self.waiting.append((fence, [release]))
 
     def sweep(self) -> None:
         """Free what is over, and put a fence behind what was dropped since; one thread at a time is enough."""
-        if self._calling or not (self.dropped or self._waiting):
+        if self._calling or not (self.dropped or self.waiting):
             return
         for taken in try_lock(self._sweeping):
             if not taken:
@@ -123,9 +124,9 @@ class DeferredFrees:
 
     def _free_passed(self, *, all_of_them: bool = False) -> None:
         """Free what is behind fences that have passed; the loop is in no `try`, see `npuhal.changed` on interrupts."""
-        while self._waiting and (all_of_them or self._waiting[0][0]()):  # they pass in the order they were put up in
-            self._call_all(self._waiting[0][1])
-            del self._waiting[0]
+        while self.waiting and (all_of_them or self.waiting[0][0]()):  # they pass in the order they were put up in
+            self._call_all(self.waiting[0][1])
+            del self.waiting[0]
 
     def close(self) -> None:
         """Free everything; nothing runs any more."""
@@ -141,7 +142,7 @@ class DeferredFrees:
         They are moved by one call, before which the list waits already: an interrupt comes before or behind it.
         """
         releases: list[PendingFree | Release] = []
-        self._waiting.append((self._fence() if fence is None else fence, releases))
+        self.waiting.append((self._fence() if fence is None else fence, releases))
         releases.extend(starmap(self.dropped.popleft, repeat((), count)))
         self._forget(releases)
 

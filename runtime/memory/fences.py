@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
+from functools import partial
 from typing import Any, Protocol
 
 from npuhal.tuples import NamedTuple
@@ -83,8 +84,21 @@ def point_of(stream: Timeline) -> StreamPoint:
     return StreamPoint(stream, stream.ring.submitted)
 
 
-def fence(streams: Iterable[Timeline]) -> Fence:
+def _idle(streams: Collection[Timeline]) -> bool:
+    """Go by it that streams had nothing left."""
+    for stream in streams:
+        stream.observed()
+    return True
+
+
+def fence(streams: Collection[Timeline]) -> Fence:
     """Return a fence behind everything that streams hold now."""
+    for stream in streams:
+        ring = stream.ring
+        if ring.reclaimed < ring.submitted and not stream.closed:
+            break
+    else:
+        return partial(_idle, streams)
     points = [point_of(stream) for stream in streams]
 
     def passed() -> bool:

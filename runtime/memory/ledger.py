@@ -86,8 +86,7 @@ class Ledger:
         """Whether call sites are kept; may be changed at any time."""
         self.entered = 0
         """How many blocks were ever asked for."""
-        self.current: Counter[Location] = Counter()
-        self.peak: Counter[Location] = Counter()
+        self._current, self._peak = [0] * len(Location), [0] * len(Location)
         self.journals: tuple[Journal, ...] = ()
         """Who is told of everything that comes and goes."""
         self.parts: list[Part] = []
@@ -140,8 +139,9 @@ class Ledger:
         with self._lock:
             self._held[address] = held
             self.entered += 1
-            self.current[location] += size
-            self.peak[location] = max(self.peak[location], self.current[location])
+            self._current[location] = current = self._current[location] + size
+            if current > self._peak[location]:
+                self._peak[location] = current
         if self.journals:
             self.note(True, _in_use(address, held))
         return held
@@ -151,10 +151,20 @@ class Ledger:
         with self._lock:
             held = self._held.pop(address, None)
             if held is not None:
-                self.current[held.location] -= held.size
+                self._current[held.location] -= held.size
         if held is not None and self.journals:
             self.note(False, _in_use(address, held))
         return held
+
+    @property
+    def current(self) -> Counter[Location]:
+        """The bytes that are held, by location."""
+        return Counter(dict(zip(Location, self._current, strict=True)))
+
+    @property
+    def peak(self) -> Counter[Location]:
+        """The most bytes that were held at a time, by location."""
+        return Counter(dict(zip(Location, self._peak, strict=True)))
 
     def find(self, address: int) -> Held | None:
         """Return what is known of the block that starts at an address."""
@@ -171,7 +181,7 @@ class Ledger:
     def total(self, *locations: Location) -> int:
         """Return the bytes that are held at locations."""
         with self._lock:
-            return sum(self.current[location] for location in locations)
+            return sum(self._current[location] for location in locations)
 
     def by_site(self, location: Location = Location.DEVICE) -> list[tuple[str, int, int]]:
         """Return (call site, bytes, blocks) of what is held, largest first."""

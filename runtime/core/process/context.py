@@ -104,7 +104,7 @@ class Context(NotCopied):
 
     def check_open(self) -> None:
         """Raise where the context is gone."""
-        if self.closed:
+        if self.state is not ContextState.ACTIVE:
             self.device.check_open()
             raise dead_handle(
                 "context", f"the {self._kind} of device {self.device.user_id}",
@@ -114,7 +114,8 @@ class Context(NotCopied):
     @property
     def default_stream(self) -> Stream:
         """The stream that calls without a stream use; for the primary context it is the device's primary stream."""
-        self.check_open()
+        if self.state is not ContextState.ACTIVE:
+            self.check_open()
         assert self._default is not None
         return self._default
 

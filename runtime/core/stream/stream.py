@@ -239,7 +239,8 @@ class Stream(NotCopied):
             Timeout 507046: not done in time; everything goes on.
             KernelFault, DeviceFault: a task failed; the first failure is raised once and then forgotten.
         """
-        self.check_not_captured("synchronize of a stream")
+        if self.branch is not None:
+            self.check_not_captured("synchronize of a stream")
         self.synchronizes += 1
         sync.synchronize(self, timeout_ms)
 
@@ -364,7 +365,7 @@ class Stream(NotCopied):
 
     def observed(self) -> None:
         """Tell tools that the program goes by what was read last, whoever has read it."""
-        if not self.closed:
+        if self.device.hal.listens and not self.closed:
             self.device.hal.remark("observed", self.device.device_id, self.queues.sq_id)
 
 

@@ -35,6 +35,9 @@ _LATE_REPORT_S = 1.0
 _LATE_REPORT_LOOKS = 50
 """The same where the machine moves with each look (`HalApi.stepped`)."""
 
+_NOTHING: deque[Finished] = deque(maxlen=0)
+"""The callbacks of a stream that has no entries: stays empty, whatever is done with it."""
+
 NO_STREAM = 0xFFFFFFFF
 """Stream id of a receiver that takes the entries of all streams."""
 
@@ -63,14 +66,15 @@ def take(stream: StreamPort, timeout_ms: int = 0) -> deque[Finished]:
     Args:
         timeout_ms: wait for a first entry so long.
     """
-    callbacks: deque[Finished] = deque()
-    with stream.reports.lock:
+    reports = stream.reports
+    with reports.lock:
         if stream.closed or not stream.sink.immediate or stream.wanted_queues is not None:
-            return callbacks
-        if stream.reports.halted is not None:
-            _resume(stream, stream.reports.halted)
-        if not (timeout_ms or stream.reports.arrived()):
-            return callbacks
+            return _NOTHING
+        if reports.halted is not None:
+            _resume(stream, reports.halted)
+        if not (timeout_ms or reports.arrived()):
+            return _NOTHING
+        callbacks: deque[Finished] = deque()
         _take_all(stream, timeout_ms, callbacks)  # a function: see `npuhal.changed` on loops and interrupts
     return callbacks
 

@@ -63,12 +63,15 @@ def check_timeout(timeout_ms: int, call: str) -> None:
 def synchronize(stream: StreamPort, timeout_ms: int) -> None:
     """Wait for all of a stream's tasks and raise its first failure, once; a stopped context raises its own for ever."""
     ring = stream.ring
-    if timeout_ms == -1 and ring.reclaimed == ring.submitted and not stream.blocked:
-        completion.drain(stream)  # whoever asks whether there are reports must take them
+    if timeout_ms == -1 and ring.reclaimed == ring.submitted and not stream.epoch.now.blocked:
+        if callbacks := completion.take(stream):  # whoever asks whether there are reports must take them
+            run_callbacks(callbacks)
         if not (stream.failure.first or ring.pending_callbacks or stream.reports.expected):
-            if stream.device.dropped:
-                stream.device.give_back_dropped()
-            stream.observed()  # the runtime may have read it for itself, at a tick
+            device = stream.device
+            if device.dropped:
+                device.give_back_dropped()
+            if device.hal.listens:  # a call saved where nobody does
+                stream.observed()  # the runtime may have read it for itself, at a tick
             return  # nothing to wait for, and nothing to tell
     stream.check_open()
     check_timeout(timeout_ms, "Stream.synchronize")

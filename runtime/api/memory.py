@@ -22,7 +22,7 @@ from runtime.launch.copy.copy import copy_now, size_of
 from runtime.launch.copy.endpoints import End
 from runtime.launch.copy.fill import check_fill, fill_now
 from runtime.memory import ipc, registered
-from runtime.memory.allocator import HUGE_FIRST, Allocator, below
+from runtime.memory.allocator import HUGE_FIRST, Allocator
 from runtime.memory.array import DeviceArray, shape_of
 from runtime.memory.buffer import Buffer
 from runtime.memory.deferred_free import DeferredFrees
@@ -121,13 +121,12 @@ class DeviceMemory(core.Device):
         """Free a block, at once if no stream has work that may use it, else when that is done."""
         if self.closed:
             return
-        done, frees = self._fence(), self.deferred_frees
+        done = self._fence()
         if done():
-            if frees.dropped or frees.waiting:
-                frees.sweep()
+            self.deferred_frees.sweep()
             self.allocator.free(address)
         else:
-            frees.wait(done, Once(self.resource_table.memory, address, partial(self._free, address)))
+            self.deferred_frees.wait(done, Once(self.resource_table.memory, address, partial(self._free, address)))
 
     def behind_work(self, release: Callable[[], None]) -> None:
         """Call a function at once if no stream has work, else when what is queued now is done; in order of the calls.
@@ -334,12 +333,7 @@ class DeviceMemory(core.Device):
         try:
             return self.virtual.create(size, kind)
         except errors.OutOfMemory as empty:
-            raise errors.fault(
-                "ACL_ERROR_RT_MEMORY_ALLOCATION", f"device {self.user_id} has no {size} bytes of physical memory left: "
-                f"{self.allocator.shortage()}", hal=below(empty),
-                hint="close physical memory and buffers that are no longer used; `npuhal info` shows what other "
-                "processes hold",
-            ) from empty
+            raise self.allocator.no_physical(size, empty) from empty
 
     def import_physical(self, shared: int | bytes, size: int) -> PhysicalMemory:
         """Return memory that another process has exported.
@@ -349,13 +343,12 @@ class DeviceMemory(core.Device):
             size: what the memory has there, bytes.
         """
         self.check_open()
-        driver = self.virtual
         size = whole("import_physical", "size", size)
         if isinstance(shared, (bytes, bytearray)):
-            handle = driver.import_fabric(bytes(shared))
+            handle = self.virtual.import_fabric(bytes(shared))
         else:
-            handle = driver.import_(whole("import_physical", "shared", shared))
-        return PhysicalMemory(self, driver, handle, size, self._physical_kind(True))
+            handle = self.virtual.import_(whole("import_physical", "shared", shared))
+        return PhysicalMemory(self, self.virtual, handle, size, self._physical_kind(True))
 
     def granularity(self, *, huge: bool = True, recommended: bool = False) -> int:
         """Return what sizes of physical memory must be a multiple of."""

@@ -137,6 +137,15 @@ class Allocator:
         table = self.memory.resource_table.virtual
         return sum(each.size for each in table.of(self.memory.device_id) if not each.foreign)
 
+    def no_physical(self, size: int, empty: errors.OutOfMemory) -> errors.RuntimeFault:
+        """Return the fault where the driver has not so many bytes of physical memory left."""
+        return errors.fault(
+            "ACL_ERROR_RT_MEMORY_ALLOCATION", f"device {self._ledger.device} has no {size} bytes of physical memory "
+            f"left: {self.shortage()}", hal=below(empty),
+            hint="close physical memory and buffers that are no longer used; `npuhal info` shows what other "
+            "processes hold",
+        )
+
     def host(self, size: int, call: str = "malloc_host", module: int | None = None) -> int:
         """Return the address of new pinned host memory; faults as in `plan`.
 

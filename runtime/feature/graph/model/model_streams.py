@@ -82,14 +82,14 @@ class ModelStreams:
         It never learns of those that the AICPU schedules.
         """
         sink = ModelSink(self._model, stream)
-        if stream.flags & StreamFlag.CPU_SCHEDULE:
-            stream.sinks.bind(sink)
-            self._list(stream, head)
-            return
-        self._counters[stream] = self._device.executed_words.address(stream.stream_id)
-        self._publish(stream)
-        stream.sinks.bind(sink)
         try:
+            self._list(stream, head)  # first: a close takes out what is listed, wherever an interrupt came
+            if stream.flags & StreamFlag.CPU_SCHEDULE:
+                stream.sinks.bind(sink)
+                return
+            self._counters[stream] = self._device.executed_words.address(stream.stream_id)
+            self._publish(stream)
+            stream.sinks.bind(sink)
             if software_sink(stream) is None:
                 self._announce(stream)
             elif self._rings is None:
@@ -99,9 +99,10 @@ class ModelStreams:
                 with suppress(errors.RuntimeFault):  # what went wrong first says more
                     self._retract(stream)
             stream.sinks.lift(sink)
-            del self._counters[stream]
+            self._counters.pop(stream, None)
+            self._started_later.discard(stream)
+            self._unlist(stream)
             raise
-        self._list(stream, head)
 
     def _list(self, stream: Stream, head: bool) -> None:
         self.bound.insert(0, stream)

@@ -2,11 +2,11 @@
 
 `dataclasses.dataclass` compiles up to seven functions per class when a module is loaded, and loads `inspect`. For some
 two hundred classes that was a third of what a program paid before its first launch. Here a class gets its fields and
-slots at once; `__eq__` and `__hash__` are written when they are first called, `__init__` for the second instance (many
-classes have but one), and the other methods are shared by all classes. What a class then has is what the standard
-library makes: the same slots, errors, signature and `__match_args__`; `dataclasses.fields`, `asdict` and `replace`
-work on it, and classes of both kinds may inherit from each other. Options that are not among those of `dataclass`
-below are handed to the standard library.
+slots at once; `__eq__` and `__hash__` are written when they are first called, `__init__` when a class has had a few
+instances (many have no more), and the other methods are shared by all classes. What a class then has is what the
+standard library makes: the same slots, errors, signature and `__match_args__`; `dataclasses.fields`, `asdict` and
+`replace` work on it, and classes of both kinds may inherit from each other. Options that are not among those of
+`dataclass` below are handed to the standard library.
 
 Type checkers see the names of the standard library itself.
 """
@@ -41,23 +41,19 @@ else:
 
         __slots__ = ("compare", "default", "factory", "init", "kw_only", "name", "repr", "type")
 
-        def __init__(self, default, factory, init, repr, compare, kw_only):
-            self.name, self.type = "", None
+        def __init__(self, default, factory, init, repr, compare, kw_only, name="", type=None):
+            self.name, self.type = name, type
             self.default, self.factory = default, factory
             self.init, self.repr, self.compare, self.kw_only = init, repr, compare, kw_only
-
-        @property
-        def optional(self):
-            return self.default is not _MISSING or self.factory is not _MISSING
 
     class _Plan:
         """How a class was described: its fields, inherited ones included, and its options."""
 
-        __slots__ = ("fields", "options", "standard", "used")
+        __slots__ = ("fields", "instances", "options", "standard")
 
         def __init__(self, fields, options):
             self.fields, self.options, self.standard = fields, options, None
-            self.used = False
+            self.instances = 0
 
     class _Standard:
         """Gives an attribute that the standard library looks for on data classes, or on all classes."""
@@ -83,6 +79,8 @@ else:
     _FIELDS = _Standard(lambda kind: kind.__dataclass_fields__)
     _PARAMS = _Standard(lambda kind: kind.__dataclass_params__)
     _SIGNATURE = _Standard(_signature)
+    _FEW = 12
+    """Instances made field by field: writing `__init__` takes as long as some thirty of them."""
     _ALWAYS = ("__match_args__", "__record_plan__", "__dataclass_fields__", "__dataclass_params__")
 
     def field(*, default=_MISSING, default_factory=_MISSING, init=True, repr=True, compare=True, kw_only=None, **more):
@@ -114,34 +112,38 @@ else:
                     kinds = ("frozen", "non-frozen") if frozen else ("non-frozen", "frozen")
                     raise TypeError("cannot inherit {} dataclass from a {} one".format(*kinds))
         for name, annotation in _annotations(cls).items():
-            if _is_class_variable(annotation):
+            if (annotation.__class__ is not str or "Var" in annotation) and _is_class_variable(annotation):
                 continue
             given = space.get(name, _MISSING)
             if not isinstance(given, _Field):
-                if getattr(type(given), "__hash__", None) is None:
-                    kind = type(given)
+                kind = type(given)
+                if given is not _MISSING and getattr(kind, "__hash__", None) is None:
                     raise ValueError(f"mutable default {kind} for field {name} is not allowed: use default_factory")
-                made = _Field(given, _MISSING, True, True, True, kw_only)
+                made = _Field(given, _MISSING, True, True, True, kw_only, name, annotation)
             else:
                 made = given
+                made.name, made.type = name, annotation
                 if made.kw_only is None:
                     made.kw_only = kw_only
-                if made.default is not _MISSING:
+                if slots:
+                    pass  # the class is made anew, without
+                elif made.default is not _MISSING:
                     setattr(cls, name, made.default)
                 else:
                     delattr(cls, name)
-            made.name, made.type = name, annotation
             found[name] = made
-        optional = ""
-        for each in found.values():
+        optional, positional = "", []
+        for name, each in found.items():
             if each.init and not each.kw_only:
-                if optional and not each.optional:
-                    raise TypeError(f"non-default argument {each.name!r} follows default argument {optional!r}")
-                optional = optional or (each.name if each.optional else "")
+                if each.default is not _MISSING or each.factory is not _MISSING:
+                    optional = optional or name
+                elif optional:
+                    raise TypeError(f"non-default argument {name!r} follows default argument {optional!r}")
+                positional.append(name)
         plan = _Plan(found, {"frozen": frozen, "slots": slots, "eq": eq, "repr": repr})
         added = {
             "__record_plan__": plan, "__dataclass_fields__": _FIELDS, "__dataclass_params__": _PARAMS,
-            "__match_args__": tuple(each.name for each in found.values() if each.init and not each.kw_only),
+            "__match_args__": tuple(positional),
             "__replace__": replace,
         }  # fmt: skip
         if "__init__" not in space:
@@ -160,8 +162,8 @@ else:
             added |= {"__setattr__": _frozen_setattr, "__delattr__": _frozen_delattr}
             if slots:
                 added |= {"__getstate__": _getstate, "__setstate__": _setstate}
-        kept = {name for name in added if name in space and name not in _ALWAYS}
-        added = {name: value for name, value in added.items() if name not in kept}
+        for name in (added.keys() & space.keys()).difference(_ALWAYS):
+            del added[name]
         if eq and not has_hash:
             added["__hash__"] = _written_later("__hash__", plan) if frozen else None
         if slots:
@@ -220,8 +222,8 @@ else:
 
         def method(self, *args, **kwargs):
             owner = next(base for base in type(self).__mro__ if base.__dict__.get(name) is method)
-            if name == "__init__" and not plan.used:
-                plan.used = True
+            if name == "__init__" and plan.instances < _FEW:
+                plan.instances += 1
                 if _filled(self, owner, plan, args, kwargs):
                     return None
             written = _WRITERS[name](owner, plan)
@@ -235,13 +237,22 @@ else:
 
     def _filled(self, owner, plan, args, kwargs):
         """Do what the written `__init__` does; False, and nothing done, where it would refuse the arguments."""
-        given = [each.name for each in plan.fields.values() if each.init and not each.kw_only]
-        values = dict(zip(given, args, strict=False))
-        if len(args) > len(given) or not kwargs.keys().isdisjoint(values):
+        given = owner.__dict__["__match_args__"]
+        if len(args) > len(given):
             return False
-        values |= kwargs
-        wanted = {each.name: each.optional for each in plan.fields.values() if each.init}
-        if values.keys() - wanted or any(name not in values for name, optional in wanted.items() if not optional):
+        values = dict(zip(given, args, strict=False))
+        if kwargs:
+            if not kwargs.keys().isdisjoint(values):
+                return False
+            values |= kwargs
+        known = 0
+        for name, each in plan.fields.items():
+            if each.init:
+                if name in values:
+                    known += 1
+                elif each.default is _MISSING and each.factory is _MISSING:
+                    return False
+        if known != len(values):
             return False
         fill = object.__setattr__ if plan.options["frozen"] else setattr
         for name, each in plan.fields.items():

@@ -1,10 +1,7 @@
-/* The prepared sends of this package, compiled. Whatever these functions decide stands in Python as well, and that text
-   is the reference: each callable here holds its Python function, and hands its arguments over to it for all that is not
-   the plain case, before anything has changed.
-
-   There is one state. Ring, epoch, program, block and buffer are the Python objects with their __slots__; what is read
-   and written here are those slots, at the offsets that their member descriptors name. Facts that do not change (lists
-   of the ring, addresses, templates) are kept by the callable.
+/* The prepared sends of this package, compiled. The Python text is the reference: each callable here holds its Python
+   function, and hands its arguments over to it for all that is not the plain case, before anything has changed. There is
+   one state: what is read and written here are the __slots__ of ring, epoch, program, block and buffer, at the offsets
+   that their member descriptors name. Facts that do not change (lists of the ring, addresses, templates) are kept.
 
    Rules that the order of the steps follows:
    - The lock of the stream is taken, never looked at: a driver may be Python, and then other threads run in a send.
@@ -22,7 +19,7 @@
 #error "slots are read and written under the interpreter's lock: a free-threaded build takes the Python functions"
 #endif
 
-#define REVISION 4       /* goes up with the facts that the constructors take */
+#define REVISION 5       /* goes up with the facts that the constructors take */
 #define SLOT(object, offset) (*(PyObject **)((char *)(object) + (offset)))
 #define SQE_BYTES 64
 #define NO_TASK 0xFFFF   /* the id that a v100 queue gives to no task */
@@ -134,9 +131,7 @@ static PyTypeObject LockType = {
     .tp_doc = "A lock that its owner may take again, as threading.RLock; the sends take it without a call.",
     .tp_basicsize = sizeof(Lock),
     .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_new = lock_new,
-    .tp_dealloc = (destructor)lock_dealloc,
-    .tp_methods = lock_methods,
+    .tp_new = lock_new, .tp_dealloc = (destructor)lock_dealloc, .tp_methods = lock_methods,
 };
 
 /* -- callables with objects that they hold --------------------------------------------------------------------------- */
@@ -199,16 +194,14 @@ static PyObject *held_bind(PyObject *self, PyObject *object, PyObject *Py_UNUSED
 
 /* -- the send of one or two entries ---------------------------------------------------------------------------------- */
 
-enum { NOTHING, ARGUMENTS, FINISHED, KEPT };  /* what goes along with a task */
-
+enum { NOTHING, ARGUMENTS, FINISHED, KEPT, RECORDED };  /* what goes along with a task */
+enum { NUMBER = 255 };  /* the source of a word that is not a parameter: the number of the task */
 enum {
     RING, LOCK, NUMBERS, OWNERS, INFO, INFO_2, EPOCH, EPOCH_2, PROGRAM, CARRIED, SERIAL, VALUE_OF, SENDER, DEVICE,
-    REFERENCE, AGAIN, REPAIR, SENDING, STAGING, MAPPED, HOLDER, TICKED, SEND_HELD
+    REFERENCE, AGAIN, REPAIR, SENDING, STAGING, MAPPED, HOLDER, TICKED, MAKER, SEND_HELD
 };
 
 typedef struct { uint16_t offset; uint8_t bytes, source; uint64_t bias; } Word;
-enum { NUMBER = 255 };  /* the source of a word that is not a parameter: the number of the task */
-
 typedef uint32_t (*Driver)(uint32_t, void *);
 
 typedef struct {
@@ -219,7 +212,7 @@ typedef struct {
     Driver driver;       /* NULL where the driver is a Python function */
     char *info;
     Py_ssize_t info_address;
-    uint64_t depth, publishes;
+    uint64_t depth, publishes, edge;  /* edge: the count that a captured task must be below; 0 for others */
     uint32_t device;
     int counted, entries, parameters, carries, falls_back, words;
     Word word[MOST_WORDS];
@@ -271,15 +264,30 @@ static long long ring_driver(Send *self) {
     return rc;
 }
 
-/* Whether an entry among the next ones asks the hardware to publish the head of the queue. */
-static inline int publishes(const Send *self, uint64_t allocations) {
-    return self->publishes && allocations % self->publishes + self->entries >= self->publishes;
+/* Call, with what there is; 0 with an exception. */
+static inline int hand(PyObject *to, PyObject *what) {
+    PyObject *done = what ? PyObject_CallOneArg(to, what) : PyObject_CallNoArgs(to);
+    return Py_XDECREF(done), done != NULL;
+}
+
+/* What a graph keeps of a captured task (`Recorded` of its node list); `record` is 0 at first while one is missing. */
+static int fill_record(const Send *self, PyObject *record, uint64_t id, uint64_t serial, uint64_t at, PyObject *allocation,
+                       uint64_t args) {
+    const uint64_t numbers[] = {id, serial, at, 0, args};
+    for (int n = 0; n < 5; n++) {
+        PyObject *fact = n == 3 ? Py_NewRef(allocation) : PyLong_FromUnsignedLongLong(numbers[n]);
+        if (!fact) return 0;
+        PyTuple_SET_ITEM(record, n + 1, fact);
+    }
+    PyTuple_SET_ITEM(record, 0, Py_NewRef(self->held[MAKER]));
+    return 1;
 }
 
 static PyObject *broken_off(Send *self, PyObject *carry) {
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
-    PyObject *repaired = PyObject_CallOneArg(self->held[REPAIR], carry);
+    PyErr_NormalizeException(&type, &value, &trace);
+    PyObject *repaired = PyObject_CallFunctionObjArgs(self->held[REPAIR], carry, value, NULL);
     if (repaired) PyErr_Restore(type, value, trace);
     else Py_XDECREF(type), Py_XDECREF(value), Py_XDECREF(trace);
     return Py_XDECREF(repaired), NULL;
@@ -291,19 +299,21 @@ static PyObject *send_core(Send *self, const uint64_t *values, PyObject *late, P
     PyObject **held = self->held, *ring = held[RING], *pair = NULL, *next = NULL, *counter = NULL, *old[4];
     uint8_t row[2 * SQE_BYTES];
     int olds = 0, entries = self->entries;
-    uint64_t submitted, limit, count;
+    uint64_t submitted, limit, count, number = 0;
     memcpy(row, self->row, sizeof row);
     if (held[VALUE_OF] == Py_None)
         for (const Word *word = self->word; word < self->word + self->words; word++)
             if (word->source != NUMBER && !put(row, word, values[word->source])) return NULL;
-    if (self->carries == FINISHED && carry != Py_None && !(pair = PyTuple_New(2))) return broken_off(self, carry);
+    if ((self->edge || (self->carries == FINISHED && carry != Py_None)) && !(pair = PyTuple_New(self->edge ? 6 : 2)))
+        return broken_off(self, carry);
     if (!lock_try((Lock *)held[LOCK])) goto other;
     if (SLOT(held[EPOCH], self->blocked) != Py_False
         || (held[EPOCH_2] != Py_None && SLOT(held[EPOCH_2], self->blocked) != Py_False)
         || (held[PROGRAM] != Py_None && SLOT(held[PROGRAM], self->closed) != Py_False)
         || !read_word(SLOT(ring, self->submitted), &submitted) || !read_word(SLOT(ring, self->limit), &limit)
-        || !read_word(SLOT(ring, self->counter), &count) || submitted + entries > limit
-        || (self->counted ? count + entries >= NO_TASK : publishes(self, count))) {
+        || !read_word(SLOT(ring, self->counter), &count) || submitted + entries > (self->edge ? self->edge : limit)
+        || (self->counted ? count + entries >= NO_TASK  /* or: an entry asks the hardware to publish the head of the queue */
+            : self->publishes && count % self->publishes + entries >= self->publishes)) {
         lock_give((Lock *)held[LOCK]);
         goto other;
     }
@@ -323,7 +333,7 @@ static PyObject *send_core(Send *self, const uint64_t *values, PyObject *late, P
     }
     for (const Word *word = self->word; word < self->word + self->words; word++) {
         if (word->source != NUMBER) continue;
-        uint64_t number = count + word->offset / SQE_BYTES;
+        number = count + word->offset / SQE_BYTES;
         if (!self->counted) {
             PyObject *serial = PyObject_CallNoArgs(held[SERIAL]);
             if (!serial) goto failed;
@@ -334,7 +344,8 @@ static PyObject *send_core(Send *self, const uint64_t *values, PyObject *late, P
         PyErr_SetString(PyExc_OverflowError, "the number of a task does not fit its word");
         goto failed;
     }
-
+    if (self->edge && !(self->counted ? fill_record(self, pair, count, 0, submitted, Py_None, values[0])
+                                      : fill_record(self, pair, submitted, number, submitted, counter, values[0]))) goto failed;
     numbers[position] = (uint16_t)(self->counted ? count : (uint64_t)position);
     old[olds++] = swap(held[OWNERS], position, held[INFO]);
     if (entries == 2) {
@@ -343,52 +354,45 @@ static PyObject *send_core(Send *self, const uint64_t *values, PyObject *late, P
     }
     memcpy(self->staging.buf, row, entries * SQE_BYTES);
     if (self->carries == KEPT) old[olds++] = swap(held[CARRIED], position, carry);
-    if (pair) {
+    if (pair && !self->edge) {
         PyTuple_SET_ITEM(pair, 0, Py_NewRef(next));
         PyTuple_SET_ITEM(pair, 1, Py_NewRef(carry));
-        PyObject *done = PyObject_CallOneArg(held[CARRIED], pair);
-        if (!done) goto failed;
-        Py_DECREF(done);
+        if (!hand(held[CARRIED], pair)) goto failed;
         Py_CLEAR(pair);
     }
     long long rc = ring_driver(self);
     if (rc > 0) {
-        PyObject *code = PyLong_FromLongLong(rc), *done = code ? PyObject_CallOneArg(held[AGAIN], code) : NULL;
+        PyObject *code = PyLong_FromLongLong(rc);
+        rc = code && hand(held[AGAIN], code) ? 0 : -1;
         Py_XDECREF(code);
-        rc = done ? 0 : -1;
-        Py_XDECREF(done);
     }
-    if (rc < 0) goto failed;
+    if (rc < 0 || (self->edge && !hand(held[CARRIED], pair))) goto failed;
     if (self->carries == ARGUMENTS) old[olds++] = swap(held[CARRIED], position, carry);
     SET_SLOT(ring, self->submitted, Py_NewRef(next));
     SET_SLOT(ring, self->counter, counter);
     if (held[HOLDER] != Py_None) SET_SLOT(held[HOLDER], self->end, Py_NewRef(next));
     lock_give((Lock *)held[LOCK]);
     while (olds) Py_XDECREF(old[--olds]);
-    if ((submitted + entries) % TICK < (uint64_t)entries) {
-        PyObject *ticked = PyObject_CallNoArgs(held[TICKED]);
-        if (!ticked) Py_CLEAR(next);
-        Py_XDECREF(ticked);
-    }
+    Py_XDECREF(pair);
+    if (!self->edge && (submitted + entries) % TICK < (uint64_t)entries && !hand(held[TICKED], NULL)) Py_CLEAR(next);
     return next;
 
 other:
     return Py_XDECREF(pair), NULL;
 failed:  /* the repair lets the lock go */
-    broken_off(self, carry);
+    broken_off(self, self->edge && PyTuple_GET_ITEM(pair, 0) ? pair : carry);
     while (olds) Py_XDECREF(old[--olds]);
     return Py_XDECREF(pair), Py_XDECREF(next), Py_XDECREF(counter), NULL;
 }
 
 static PyObject *answer(const Send *self, PyObject *submitted) {
-    if (self->falls_back) Py_SETREF(submitted, Py_NewRef(Py_None));
-    return submitted;
+    return self->falls_back ? (Py_DECREF(submitted), Py_NewRef(Py_None)) : submitted;
 }
 
 static PyObject *send_call(Send *self, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
     Py_ssize_t given = PyVectorcall_NARGS(nargsf), parameters = self->parameters;
     uint64_t values[MOST_PARAMETERS];
-    if (kwnames || given < parameters || given > parameters + (self->carries != NOTHING)) goto other;
+    if (kwnames || given < parameters || given > parameters + (self->carries % RECORDED > NOTHING)) goto other;
     if (self->held[VALUE_OF] == Py_None)
         for (Py_ssize_t n = 0; n < parameters; n++)
             if (!read_word(args[n], &values[n])) goto other;
@@ -412,16 +416,16 @@ static int read_words(Send *self, const char *packed, Py_ssize_t size) {
 static PyObject *send_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     static char *names[] = {
         "slow", "held", "members", "counted", "entries", "parameters", "carries", "falls_back", "row", "words",
-        "driver", "device", "info", "info_address", "publishes", NULL};
+        "driver", "device", "info", "info_address", "publishes", "edge", NULL};
     PyObject *slow, *held, *members;
     int counted, entries, parameters, carries, falls_back;
     const char *row, *words;
     Py_ssize_t row_size, words_size, info_address;
-    unsigned long long driver, info, publishes;
+    unsigned long long driver, info, publishes, edge;
     unsigned device;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!O!piiipy#y#KIKnK:Send", names, &slow, &PyTuple_Type, &held,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!O!piiipy#y#KIKnKK:Send", names, &slow, &PyTuple_Type, &held,
                                      &PyTuple_Type, &members, &counted, &entries, &parameters, &carries, &falls_back, &row,
-                                     &row_size, &words, &words_size, &driver, &device, &info, &info_address, &publishes))
+                                     &row_size, &words, &words_size, &driver, &device, &info, &info_address, &publishes, &edge))
         return NULL;
     Send *self = (Send *)type->tp_alloc(type, 0);
     if (!self) return NULL;
@@ -431,14 +435,12 @@ static PyObject *send_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) 
     self->slow = Py_NewRef(slow);
     self->counted = counted, self->entries = entries, self->parameters = parameters, self->carries = carries;
     self->falls_back = falls_back, self->driver = (Driver)(uintptr_t)driver, self->device = device;
-    self->info = (char *)(uintptr_t)info, self->info_address = info_address, self->publishes = publishes;
+    self->info = (char *)(uintptr_t)info, self->info_address = info_address, self->publishes = publishes, self->edge = edge;
     if (PyTuple_GET_SIZE(held) != SEND_HELD || PyTuple_GET_SIZE(members) != 8 || entries < 1 || entries > 2
         || row_size != entries * SQE_BYTES || parameters > MOST_PARAMETERS || !read_words(self, words, words_size)
         || !Py_IS_TYPE(PyTuple_GET_ITEM(held, LOCK), &LockType) || !PyList_CheckExact(PyTuple_GET_ITEM(held, OWNERS))
-        || ((carries == ARGUMENTS || carries == KEPT) && !PyList_CheckExact(PyTuple_GET_ITEM(held, CARRIED)))) {
-        PyErr_SetString(PyExc_ValueError, "Send() was given facts that do not belong together");
-        goto failed;
-    }
+        || ((carries == ARGUMENTS || carries == KEPT) && !PyList_CheckExact(PyTuple_GET_ITEM(held, CARRIED)))
+        || (carries == RECORDED) != (edge > 0) || (edge && (entries > 1 || !parameters))) goto wrong;
     memcpy(self->row, row, row_size);
     for (int n = 0; n < SEND_HELD; n++) self->held[n] = Py_NewRef(PyTuple_GET_ITEM(held, n));
     for (int n = 0; n < 8; n++) {
@@ -448,11 +450,9 @@ static PyObject *send_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) 
     self->depth = PyList_GET_SIZE(self->held[OWNERS]);
     if (PyObject_GetBuffer(self->held[NUMBERS], &self->numbers, PyBUF_WRITABLE) < 0
         || PyObject_GetBuffer(self->held[STAGING], &self->staging, PyBUF_WRITABLE) < 0) goto failed;
-    if (self->numbers.len < (Py_ssize_t)self->depth * 2 || self->staging.len < row_size) {
-        PyErr_SetString(PyExc_ValueError, "Send() was given buffers that are too small");
-        goto failed;
-    }
-    return (PyObject *)self;
+    if (self->numbers.len >= (Py_ssize_t)self->depth * 2 && self->staging.len >= row_size) return (PyObject *)self;
+wrong:
+    PyErr_SetString(PyExc_ValueError, "Send() was given facts that do not belong together");
 failed:
     Py_DECREF(self);
     return NULL;

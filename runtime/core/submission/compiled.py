@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 VARIABLE: Final = "NPUHAL_COMPILED"
 """0, false, no or off: Python functions only."""
 _OFF: Final = ("0", "false", "no", "off")
-REVISION: Final = 4
+REVISION: Final = 5
 """What an extension must be of; another one was built from other files than these."""
 
 _WORD = struct.Struct("@HBBQ")
 """A patched word, as the struct in C: offset in bytes, bytes, source, bias."""
 _NUMBER, _MOST_WORDS = 255, 16
 _SQE_ADDRESS: Final[int] = getattr(s.halTaskSendInfo, "sqe_addr").offset  # noqa: B009  (a member to mypy)
-_CARRIES = ("nothing", "arguments", "finished", "kept")
+_CARRIES = ("nothing", "arguments", "finished", "kept", "recorded")
 
 
 def _load() -> tuple[ModuleType | None, str]:
@@ -105,6 +105,7 @@ def send(
     words = _words(shape, templates)
     closed = None if bound["program"] is None else getattr(type(bound["program"]), "closed", None)
     known = type(ring) in (RingV100, RingV200) and shape.carries in _CARRIES
+    known = known and not (shape.captured and shape.publishes)
     if extension is None or words is None or not known or (
         closed is not None and not isinstance(closed, MemberDescriptorType)
     ):
@@ -112,15 +113,19 @@ def send(
     counted, two = isinstance(ring, RingV100), len(templates) > 1
     driver = function_address(sender.raw) if sender.send is sender.made else 0
     mapped = sender.ring if driver else None
-    carried = {"arguments": ring.arguments, "finished": ring.completion_callbacks.append, "kept": bound["kept"]}
+    carries = "recorded" if shape.captured else shape.carries
+    carried = {
+        "arguments": ring.arguments, "finished": ring.completion_callbacks.append, "kept": bound["kept"],
+        "recorded": bound.get("record"),
+    }
     made: Callable[..., Any] = extension.Send(
         slow=bound["try_send"],
         held=(
             ring, stream.lock, bound["ids"] if counted else bound["firsts"], ring.owners, bound["info"],
-            bound.get("info_2"), bound["epoch"], bound.get("epoch_2"), bound["program"], carried.get(shape.carries),
+            bound.get("info_2"), bound["epoch"], bound.get("epoch_2"), bound["program"], carried.get(carries),
             bound["serial"], bound["value_of"], sender, sender.device_id, sender.reference,
             partial(bound["send_again"], stream, sender), _repair(shape, stream, bound), sender.send, sender.buffer,
-            mapped, bound["holder"] if two else None, stream.tick,
+            mapped, bound["holder"] if two else None, stream.tick, bound.get("make_node"),
         ),
         members=(
             member(TaskRing, "submitted"), member(TaskRing, "limit"),
@@ -129,9 +134,10 @@ def send(
             member(MappedRing, "tail"),
         ),
         counted=counted, entries=len(templates), parameters=len(shape.parameters),
-        carries=_CARRIES.index(shape.carries), falls_back=shape.fallback,
+        carries=_CARRIES.index(carries), falls_back=shape.fallback,
         row=b"".join(_blank(template) for template in templates), words=words, driver=driver, device=sender.device_id,
         info=ctypes.addressof(sender.info), info_address=_SQE_ADDRESS, publishes=shape.publishes,
+        edge=max(bound["edge"], 0) if shape.captured else 0,
     )  # fmt: skip
     return made
 
@@ -162,14 +168,19 @@ def _blank(template: Template) -> bytes:
     return bytes(row)
 
 
-def _repair(shape: Shape, stream: StreamPort, bound: dict[str, Any]) -> Callable[[Any], None]:
+def _repair(shape: Shape, stream: StreamPort, bound: dict[str, Any]) -> Callable[[Any, BaseException], None]:
     """Return what makes ring and driver agree after an exception, given what the task carries."""
     mend, infos = bound["repair"], tuple(bound[name] for name in ("info", "info_2") if name in bound)
     holder = bound["holder"]
 
-    def repair(carry: Any) -> None:
+    def repair(carry: Any, _failure: BaseException) -> None:
         finished, block = (carry if shape.carries == kind else None for kind in ("finished", "arguments"))
         if mend(stream, infos, finished, block) and holder is not None:
             holder.end = stream.ring.submitted
 
-    return repair
+    def repair_captured(entry: Any, failure: BaseException) -> None:
+        if mend(stream, infos) and entry is not None:
+            bound["record"](entry)
+        bound["spoil"](failure)
+
+    return repair_captured if shape.captured else repair

@@ -381,7 +381,7 @@ def prepared_send(
             withdraw=stream.reports.withdraw,
         )
     made = _maker(shape, frozenset(opening.bound) if opening is not None else frozenset())(bound)
-    if recording is not None or opening is not None or stream.tracer is not None:
+    if numbering == STORED or opening is not None or stream.tracer is not None:
         return made
     return compiled.send(shape, templates, stream, sender, bound | {"try_send": made}) or made
 

@@ -36,6 +36,8 @@ pytestmark = pytest.mark.skipif(compiled.extension is None, reason=f"sends are {
 MACHINES = (f"{V100}?args=dma", f"{V100}?swsq=0&args=bar", f"{V200}?swsq=1&args=dma", f"{V200}?swsq=0&args=bar",
             f"{V200}?swsq=1&args=ub")  # fmt: skip
 REFUSED_EVERY = 41
+CAPTURED = 25
+"""The last step of a `Side`."""
 Send = ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_uint32, ctypes.POINTER(s.halTaskSendInfo))
 
 
@@ -124,11 +126,29 @@ class Side:
             lambda: self.four[value % 3](a, b, x, y),
             lambda: [self.at[value % 2](8 * n) for n in range(100)] and None,
             lambda: stream.synchronize(),
+            lambda: self.captured(value),
         ]  # fmt: skip
         try:
             return repr(steps[kind % len(steps)]())
         except (errors.RuntimeFault, TypeError, struct.error) as failure:
             return f"{type(failure).__name__}: {failure}"
+
+    def captured(self, value: int) -> list[Any]:
+        """Capture launches, a wrong one among them now and then; returns what nodes were made of them."""
+        stream = self.streams[value % 2]
+        with stream.capture() as graph:
+            put = self.four.bind_device_arguments(stream, 8)
+            for number in range(value + 1):
+                put(8 * number)
+            self.four[2](*self.buffers[:4], stream=stream)
+            if value % 5 == 4:
+                put(-1)
+            put(np.uint64(value))  # type: ignore[arg-type]  # taken all the same
+        graph.launch(stream)
+        own = {value, *range(0, 8 * value + 8, 8)}
+        found = [(tuple(node.ids), node.task.args) for node in graph.kernels]  # type: ignore[attr-defined]
+        graph.close(force=True)
+        return [(ids, where if where in own else where - self.base) for ids, where in found]
 
     def state(self) -> list[Any]:
         """Return what rings and pools are."""
@@ -189,12 +209,16 @@ def compare(sides: tuple[Side, Side], program: list[tuple[int, int]]) -> None:
     assert fast.state() == slow.state()
 
 
-PROGRAMS = st.lists(st.tuples(st.integers(0, 24), st.integers(0, 40)), max_size=30)
+PROGRAMS = st.lists(st.tuples(st.integers(0, CAPTURED), st.integers(0, 40)), max_size=30)
 
 
 @given(program=PROGRAMS)
 def test_the_driver_gets_the_same_bytes(sides: tuple[Side, Side], program: list[tuple[int, int]]) -> None:
     compare(sides, program)
+
+
+def test_captured_launches_become_the_same_nodes(sides: tuple[Side, Side]) -> None:
+    compare(sides, [(CAPTURED, value) for value in (0, 1, 4, 17, 40, 9, 41)])
 
 
 def kinds(side: Side) -> set[str]:
@@ -204,7 +228,12 @@ def kinds(side: Side) -> set[str]:
 
 def test_what_is_compared_is_compiled(sides: tuple[Side, Side]) -> None:
     fast, slow = sides
+    compare(sides, [(kind, kind) for kind in range(CAPTURED)])  # a capture lets what was prepared go
     assert {"Send", "Grid"} <= kinds(fast)
+    with fast.in_force(), fast.streams[0].capture() as graph:
+        captured = fast.four.bind_device_arguments(fast.streams[0], 8)
+    graph.close()
+    assert (type(captured).__name__ == "Send") is (fast.device.arguments.way != "ub")
     assert ("Launch" in kinds(fast)) is (fast.device.arguments.way != "ub")
     assert kinds(slow) == {"function"}
 

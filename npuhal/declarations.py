@@ -17,7 +17,7 @@ Looking up a name scans the text for row heads only; the body is parsed when som
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import import_module
 
@@ -113,14 +113,22 @@ def chapter_rows(chapter: str) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-@cache
-def _by_name(chapter: str) -> dict[str, list[Row]]:
-    """Return the rows of a chapter by their C names and typedef names, in their order."""
-    found: dict[str, list[Row]] = {}
-    for row in chapter_rows(chapter):
-        for name in {row.name, row.alias} - {""}:
-            found.setdefault(name, []).append(row)
-    return found
+_INDEXES: dict[str, dict[str, list[Row]]] = {}
+"""The rows of the chapters that were read, by their C names and typedef names, in their order."""
+
+
+def _rows_of(name: str, chapter: str) -> Sequence[Row]:
+    """Return the rows of a name in a chapter; one that is not read yet, and has not the name, stays so."""
+    index = _INDEXES.get(chapter)
+    if index is None:
+        if name not in _text(chapter):  # a plain text search
+            return ()
+        index = {}
+        for row in chapter_rows(chapter):
+            for each in {row.name, row.alias} - {""}:
+                index.setdefault(each, []).append(row)
+        _INDEXES[chapter] = index
+    return index.get(name, ())
 
 
 def all_rows(*kinds: str, chapters: tuple[str, ...] = CHAPTERS) -> Iterator[Row]:
@@ -139,10 +147,8 @@ def find(
     A name that only newer headers declare is found at any version: whether a library has it is not decided here.
     """
     for chapter in chapters:
-        if name not in _text(chapter):  # a plain text search: chapters without the name stay unread
-            continue
         best: Row | None = None
-        for row in _by_name(chapter).get(name, ()):
+        for row in _rows_of(name, chapter):
             if row.kind in kinds and (row.since <= version or best is None):
                 best = row
         if best is not None:
@@ -153,10 +159,13 @@ def find(
 def find_value(name: str) -> int | str | None:
     """Return the value of an enumerator or macro, or None if there is none; a few macros are strings."""
     for chapter in CHAPTERS:
-        if name in _text(chapter):
-            value = _chapter_values(chapter).get(name)
-            if value is not None:
-                return value
+        values = _VALUES.get(chapter)
+        if values is None:
+            if name not in _text(chapter):
+                continue
+            values = _VALUES[chapter] = _chapter_values(chapter)
+        if (value := values.get(name)) is not None:
+            return value
     return None
 
 
@@ -174,17 +183,21 @@ def parse_values(body: str) -> dict[str, int | str]:
     values: dict[str, int | str] = {}
     following = 0
     for part in body.split(","):
-        name, _, text = (piece.strip() for piece in part.partition("="))
-        if text.startswith('"'):
-            values[name] = text.strip('"')
-            continue
-        value = int(text, 0) if text else following
-        values[name] = value
-        following = value + 1
+        name, _, text = part.partition("=")
+        if text := text.strip():
+            if text.startswith('"'):
+                values[name.strip()] = text.strip('"')
+                continue
+            following = int(text, 0)
+        values[name.strip()] = following
+        following += 1
     return values
 
 
-@cache
+_VALUES: dict[str, dict[str, int | str]] = {}
+"""The values of the chapters that were read, by their names."""
+
+
 def _chapter_values(chapter: str) -> dict[str, int | str]:
     """Return the values of one chapter; where header versions differ, those of the first."""
     values: dict[str, int | str] = {}

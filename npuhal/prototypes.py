@@ -81,6 +81,14 @@ def prototype(name: str, version: int = declarations.FIRST_VERSION) -> Prototype
     return Prototype(name, result_type(row.result), args, row.chapter, name in REQUIRED[""], row.header)
 
 
+def chapter_of(name: str, version: int = declarations.FIRST_VERSION) -> str:
+    """Return the chapter of a function; KeyError if the tables do not know it. No types are made for that."""
+    row = declarations.find(name, ("function",), version)
+    if row is None:
+        raise KeyError(name)
+    return row.chapter
+
+
 def result_type(text: str) -> Any:
     """Return the ctypes type of a result; a C string comes back as bytes."""
     return ctypes.c_char_p if text == "char*" else layouts().argument_type(text)

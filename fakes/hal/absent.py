@@ -119,5 +119,5 @@ def absence(name: str, driver_tree: int) -> Absence | None:
         return Absence("managed memory exists on STARS v1 only")
     if name in (_LATER_ONLY if driver_tree == 1 else _FIRST_ONLY):
         return Absence("this chip's driver does not export it", exported=False)
-    chapter = None if name in _PRESENT else _CHAPTERS.get(prototypes.prototype(name).chapter)
+    chapter = None if name in _PRESENT else _CHAPTERS.get(prototypes.chapter_of(name))
     return _ABSENT.get(name) if chapter is None else Absence(chapter)

@@ -158,7 +158,7 @@ class FakeApi(HalApi):
     def has(self, name: str) -> bool:
         """Whether a function is there; those the fake does not model refuse by name when called."""
         try:
-            prototypes.prototype(name, self.version)
+            prototypes.chapter_of(name, self.version)
             gap = absence(name, self.fake.chip.traits.driver_tree)
         except KeyError:
             return False

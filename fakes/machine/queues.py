@@ -148,6 +148,8 @@ class SubmissionQueue:
     """Why its last failed task has failed, until somebody has asked."""
     entries: Any = None
     """The bytes of the ring; a slice of them is a copy."""
+    space: Any = None
+    """The same to write to."""
     hung: str = ""
     """Why the task at the head never ends; empty when it does not hang."""
     hang_limit: int = -1
@@ -183,6 +185,7 @@ class SubmissionQueue:
         """Have the SQEs in this memory."""
         self.ring, self.depth = ring, depth
         self.entries = (ctypes.c_char * ring.size).from_address(ring.pointer)
+        self.space = memoryview(self.entries).cast("B")
 
     def entry(self, position: int) -> bytes:
         """Return a copy of the SQE at a position."""

@@ -10,10 +10,11 @@ decided in `make_launcher`; the functions it returns do not look at options, tra
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from npuhal.records import replace
+from runtime.core.diagnostics.tracing import AT_DESCRIBED, AT_MOVED
 from runtime.core.stream.blocking import blocking, blocks
 from runtime.core.submission.prepared import ARGUMENTS, Opening, Part, prepared_send
 from runtime.launch import compiled
@@ -25,6 +26,7 @@ from runtime.memory.device import DeviceBuffer
 
 if TYPE_CHECKING:
     from chips.tasks import CoreKernel
+    from runtime.core.ports import Tracer
     from runtime.core.stream.stream import Stream
     from runtime.core.submission.ring import TaskInfo
     from runtime.launch.block import HostBlock
@@ -67,6 +69,7 @@ def _seen(make: Callable[[], Callable[..., None]], stream: Stream, info: TaskInf
 # another count, a negative number and a freed buffer are OtherTypes to every filler.
 _OPENING = """
     nonlocal fill
+    (stamps := here.mine[0])[{described}] = clock()
     try:
         block = pop()
     except IndexError:
@@ -80,6 +83,7 @@ _OPENING = """
             fill = other = filler_for(arguments)
             other(block.view, block.offset, arguments)
         {move}
+        stamps[{moved}] = clock()
     except other_types:
         give_back(block)
         return slow_launch(*arguments)
@@ -91,6 +95,14 @@ _OPENING = """
 _MOVE = "move(block)"
 _MOVE_BY_DMA = f"""if rc := submit(block.reference, {SYNC}):
             raise refused(rc)"""
+
+
+@cache
+def _opening(move: str, *, watched: bool) -> str:
+    """Return the text in front of the send, with the lines that set stamps where somebody watches."""
+    text = _OPENING.format(move=move, described=AT_DESCRIBED, moved=AT_MOVED)
+    return text if watched else "\n".join(line for line in text.splitlines() if "stamps" not in line)
+
 
 # -- arguments from the host ---------------------------------------------------------------------------------------
 
@@ -114,21 +126,21 @@ def _host_args_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, count:
     submit, refused = dma_of(stream, size)
     if frame.lead:
         move = _with_context(stream, task, move)
-    if stream.tracer is not None:
-        pop, move = stream.tracer.arguments(pop, move)
-    elif pool.way == "dma" and not frame.lead:
+    if pool.way == "dma" and not frame.lead:
         moving = _MOVE_BY_DMA
     unit = STORE_BYTES if pool.way == "bar" else 1
-    opening = Opening("*arguments", _OPENING.format(move=moving), {
+    tracer = stream.tracer
+    opening = Opening("*arguments", _opening(moving, watched=tracer is not None), {
         "pop": pop, "give_back": pool.free.append, "move": move, "submit": submit, "refused": refused, "pool": pool,
         "fill": packer((DeviceBuffer,) * count, unit, frame), "other_types": OtherTypes,
         "filler_for": lambda arguments: packer_for(arguments, count, unit, frame),
         "take_block": partial(take_block, stream, pool, size), "slow_launch": slow,
     })  # fmt: skip
-    go = _sender(kernel, stream, task, info, opening)
+    go = _sender(kernel, stream, task, info, opening, tracer)
     if go is None:
         return slow
-    return compiled.launch(go, _sender(kernel, stream, task, info), stream, pool, frame, count, unit, size)
+    send = _sender(kernel, stream, task, info, None, tracer)
+    return compiled.launch(go, send, stream, pool, frame, count, unit, size)
 
 
 def _captured_launcher(
@@ -192,7 +204,7 @@ def _with_context(
 
 def _block_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, size: int) -> Callable[[HostBlock], None]:
     info, lead = info_of(kernel, task), lead_of(stream, task)
-    send = None if task.simt_args_offset else _sender(kernel, stream, task, info)
+    send = None if task.simt_args_offset else _sender(kernel, stream, task, info, None, stream.tracer)
     if send is None:
 
         def slow(block: HostBlock) -> None:
@@ -233,7 +245,7 @@ def _device_args_launcher(kernel: Kernel, stream: Stream, task: CoreKernel) -> C
     if stream.branch is not None:
         send = None if lead else stream.branch.prepared_launch(kernel.program, task, info, slow)
         return slow if send is None else send
-    send = _sender(kernel, stream, task, info)
+    send = _sender(kernel, stream, task, info, None, stream.tracer)
     if send is None:
         return slow
     return _led_by_context(stream, task, send) if lead else send
@@ -262,11 +274,11 @@ def _led_by_context(stream: Stream, task: CoreKernel, send: Callable[..., None])
 
 
 def _sender(
-    kernel: Kernel, stream: Stream, task: CoreKernel, info: TaskInfo, opening: Opening | None = None
+    kernel: Kernel, stream: Stream, task: CoreKernel, info: TaskInfo, opening: Opening | None, tracer: Tracer | None
 ) -> Callable[..., None] | None:
     """Return `send(address, block=None)`, where the launch has a template and goes to the device at once.
 
-    With an opening it is `send(*arguments)`.
+    With an opening it is `send(*arguments)`. With a tracer it sets the stamps of the launch, which that one has begun.
 
     `address` is that of the block, or of arguments that the caller keeps. A block is the send's from the call on: it
     goes back to its pool when the task is reclaimed, or when it was not sent.
@@ -278,6 +290,7 @@ def _sender(
     if template is None:
         return None
     describe = described(task, lead_of(stream, task))
+    again = partial(_sender, kernel, stream, task, info, None, tracer)
     renewed: Callable[..., None] | None = None
     renewed_for = epoch
 
@@ -288,7 +301,7 @@ def _sender(
                 stream.device.release_arguments([block])
             kernel.check_loaded()
         if (now := stream.epoch.now) is not renewed_for:  # what this was made from has changed
-            renewed, renewed_for = _sender(kernel, stream, task, info), now
+            renewed, renewed_for = again(), now
         if renewed is not None and not now.blocked:
             renewed(address, block)
         else:
@@ -296,5 +309,5 @@ def _sender(
 
     return prepared_send(
         stream, Part(template, info), epochs=(epoch,), parameters=("args",), carries=ARGUMENTS,
-        program=kernel.program, slow=slow, opening=opening,
+        program=kernel.program, slow=slow, opening=opening, tracer=tracer,
     )

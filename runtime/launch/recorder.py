@@ -1,8 +1,8 @@
 """Watches launches phase by phase, and what else goes into streams: the `Tracer` behind traces and launch logs.
 
-A watched launch is the plain launcher with other functions in its seams: each of them notes when a phase has ended.
-What it costs is a list, which is the whole record, and seven looks at the clock. All else (names, decoding, sums)
-waits until somebody reads the records.
+A watched launch is the plain launcher with lines in between that note when a phase has ended. What it costs is a list,
+which is the whole record, and seven looks at the clock. All else (names, decoding, sums) waits until somebody reads the
+records.
 """
 
 from __future__ import annotations
@@ -15,9 +15,7 @@ from contextlib import contextmanager
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
-from runtime.core.stream.stream import as_stream
-from runtime.core.submission.sink import HARDWARE, OwnSink, Target
-from runtime.launch.task_records import (
+from runtime.core.diagnostics.tracing import (
     AT_BUILT,
     AT_DESCRIBED,
     AT_END,
@@ -27,17 +25,10 @@ from runtime.launch.task_records import (
     AT_SENT,
     AT_SQES,
     AT_TAKEN,
-    CAPTURED,
-    NOT_SENT,
-    PROGRAM,
-    Lane,
-    Report,
-    Sink,
-    Span,
-    Stamps,
-    Waited,
-    call_site_of,
 )
+from runtime.core.stream.stream import as_stream
+from runtime.core.submission.sink import HARDWARE, OwnSink, Target
+from runtime.launch.task_records import CAPTURED, NOT_SENT, PROGRAM, Lane, Report, Sink, Span, Waited, call_site_of
 
 if TYPE_CHECKING:
     from chips.env import TaskIds
@@ -161,21 +152,6 @@ class Recorder:
 
         return watched
 
-    def arguments(self, pop: Callable[..., Any], move: Callable[..., Any],
-                  ) -> tuple[Callable[..., Any], Callable[..., Any]]:
-        """Return both steps with stamps: the description ends before the first, the arguments are there after both."""
-        here, clock = self._here, _clock
-
-        def popped() -> Any:
-            here.mine[0][AT_DESCRIBED] = clock()
-            return pop()
-
-        def moved(block: Any) -> None:
-            move(block)
-            here.mine[0][AT_MOVED] = clock()
-
-        return popped, moved
-
     def writer(self, write: Callable[..., Any]) -> Callable[..., Any]:
         """Return the step with stamps before and behind it."""
         here, clock = self._here, _clock
@@ -188,29 +164,9 @@ class Recorder:
 
         return written
 
-    def queue(self, stream: StreamPort, pack: Callable[..., Any], send: Callable[..., Any],
-              ) -> tuple[Callable[..., Any], Callable[..., Any]]:
-        """Return packing and send with stamps; the position is the ring's at that moment, for the lock is held."""
-        here, ring, depth, clock = self._here, stream.ring, stream.ring.depth, _clock
-        by_position = self._by_stream[id(stream)].by_position
-
-        stamps: Stamps = []
-
-        def packed(*values: Any) -> None:
-            nonlocal stamps
-            stamps = here.mine[0]
-            stamps[AT_TAKEN] = clock()
-            pack(*values)
-            stamps[AT_BUILT] = clock()
-            stamps[AT_POSITION] = position = ring.submitted
-            by_position[position % depth] = stamps
-
-        def sent(device_id: int, reference: Any) -> Any:
-            rc = send(device_id, reference)
-            stamps[AT_SENT] = clock()
-            return rc
-
-        return packed, sent
+    def watching(self, stream: StreamPort) -> dict[str, Any]:
+        """Return what written sends set stamps with; a position is the ring's at that moment, for the lock is held."""
+        return {"here": self._here, "clock": _clock, "by_position": self._by_stream[id(stream)].by_position}
 
     # -- everything else -------------------------------------------------------------------------------------------
 
@@ -293,7 +249,9 @@ class _WatchedSink(OwnSink):
             raise
         stamps = mine[0]
         stamps[AT_TAKEN] = _clock()
-        stamps[AT_POSITION] = position = stream.ring.submitted - count
+        position = stream.ring.submitted - count
+        if stamps[AT_POSITION] != CAPTURED:  # a launch that a graph keeps stays one
+            stamps[AT_POSITION] = position
         for offset in range(count):
             self._lane.by_position[(position + offset) % stream.ring.depth] = stamps
         return ids

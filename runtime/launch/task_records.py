@@ -8,6 +8,23 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from npuhal.records import dataclass, field
 from npuhal.tuples import NamedTuple
+from runtime.core.diagnostics.tracing import (
+    AT_BUILT,
+    AT_CALLED,
+    AT_CODE,
+    AT_DESCRIBED,
+    AT_END,
+    AT_INSTRUCTION,
+    AT_LABEL,
+    AT_LANE,
+    AT_MOVED,
+    AT_PENDING,
+    AT_POSITION,
+    AT_SENT,
+    AT_SQES,
+    AT_TAKEN,
+    AT_THREAD,
+)
 
 if TYPE_CHECKING:
     from runtime.core.stream.stream import Stream
@@ -33,10 +50,7 @@ PROGRAM = {"named by": "the program"}
 """Facts of a stretch that the program has named itself."""
 
 Stamps = list[Any]
-"""One launch or other task, by the indices below. Times are of `time.perf_counter_ns`; 0: did not happen."""
-
-(AT_LANE, AT_LABEL, AT_CODE, AT_INSTRUCTION, AT_POSITION, AT_PENDING, AT_THREAD, AT_SQES,
- AT_CALLED, AT_DESCRIBED, AT_MOVED, AT_TAKEN, AT_BUILT, AT_SENT, AT_END) = range(15)  # fmt: skip
+"""One launch or other task, by the indices of `runtime.core.diagnostics.tracing`; of `time.perf_counter_ns`."""
 _STAMPS = (
     (DESCRIBE, AT_DESCRIBED), (ARGUMENTS, AT_MOVED), (SLOT, AT_TAKEN), (BUILD, AT_BUILT), (SEND, AT_SENT),
     (REST, AT_END),

@@ -57,3 +57,11 @@ def test_a_watched_launch_takes_the_fast_path(device: Device, born: str) -> None
     with tracing(runtime=device.runtime):
         stream = device.create_stream() if born == "under" else stream
         assert calls_of(lambda: kernel[8](*buffers, stream=stream)) < 30
+
+
+def test_a_watched_launch_into_a_graph_takes_the_fast_path(device: Device) -> None:
+    kernel, buffers = device.load(minimal_kernel("perf", 4)).only, [device.alloc(64) for _ in range(4)]
+    with tracing(runtime=device.runtime):
+        stream = device.create_stream()
+        with stream.capture():
+            assert calls_of(lambda: kernel[8](*buffers, stream=stream)) < 30

@@ -1,6 +1,6 @@
 """The seams at which somebody may watch what streams do; who watches is decided elsewhere (runtime.launch.recorder).
 
-Nothing asks per launch whether somebody does: launchers are built with the functions that `Tracer` gives, or without,
+Nothing asks per launch whether somebody does: launchers are written with the lines that note its phases, or without,
 and the slow path is watched by a sink in front of the hardware queue.
 """
 
@@ -11,6 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from runtime.core.ports import RuntimePort
+
+(AT_LANE, AT_LABEL, AT_CODE, AT_INSTRUCTION, AT_POSITION, AT_PENDING, AT_THREAD, AT_SQES,
+ AT_CALLED, AT_DESCRIBED, AT_MOVED, AT_TAKEN, AT_BUILT, AT_SENT, AT_END) = range(15)  # fmt: skip
+"""What the stamps of a task have where; from AT_CALLED on times of the tracer's clock, 0 for what did not happen."""
 
 _NOBODY: AbstractContextManager[object] = nullcontext()
 

@@ -23,11 +23,8 @@ class Tracer(Protocol):
     def launcher(self, launch: Call, stream: StreamPort, label: TaskInfo, again: Callable[[], Call]) -> Call:
         """Return a prepared launch that is watched; `again` makes the one to use when this tracer has stopped."""
 
-    def arguments(self, pop: Call, move: Call) -> tuple[Call, Call]:
-        """Return the first and the last step that bring a launch's arguments to the device, watched."""
-
-    def queue(self, stream: StreamPort, pack: Call, send: Call) -> tuple[Call, Call]:
-        """Return the packing of the SQE and the send, watched; both are called under the stream's lock."""
+    def watching(self, stream: StreamPort) -> dict[str, Any]:
+        """Return what the lines of a written send that note its phases close over: `here`, `clock`, `by_position`."""
 
     def writer(self, write: Call) -> Call:
         """Return the one step that brings a prepared block to the device, watched."""

@@ -15,11 +15,12 @@ import linecache
 import re
 from collections.abc import Callable, Hashable
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from chips.layout import SQE_BYTES, Template
 from npuhal.records import replace
 from npuhal.tuples import NamedTuple
+from runtime.core.diagnostics.tracing import AT_BUILT, AT_DESCRIBED, AT_POSITION, AT_SENT, AT_TAKEN
 from runtime.core.submission import compiled
 from runtime.core.submission.repair import repair, repair_stored
 from runtime.core.submission.ring import NO_TASK, TICK, RingV100, TaskInfo
@@ -29,8 +30,9 @@ from runtime.core.submission.submit import find_space, flip, send_again
 if TYPE_CHECKING:
     from chips.registry import Plugin
     from chips.tasks import Task
-    from runtime.core.ports import Closable, StreamPort
+    from runtime.core.ports import Closable, StreamPort, Tracer
     from runtime.core.submission.epoch import Epoch
+    from runtime.core.submission.two_tasks import TwoTaskSend
 
 FILE: Final = "<runtime/core/submission/prepared.py: {}>"
 """Name of the file that the function of a shape claims to be in."""
@@ -69,15 +71,21 @@ _TEXT = """
  two                 |             owners[position] = info_2
  captured positioned |             number = serial()
  reported positioned |             number = serial()
+ watched captured    |             {stamps}[{described}] = clock()
+ watched !captured   |             {stamps}[{taken}] = clock()
  stored              |             store(stream, pack({packed}))
  stored              |             ring.in_flight_start = None
  !stored             |             pack(buffer, 0, {packed})
+ watched             |             stamps[{built}] = clock()
+ watched !captured   |             stamps[{place}] = submitted
+ watched             |             by_position[position] = stamps
  kept                |             kept[position] = keep
  finished            |             if finished is not None:
  finished            |                 completion_callbacks.append((submitted + {entries}, finished))
  reported            |             expected[{key}] = (submitted + 1, reported)
  !stored             |             if rc := send(device_id, reference):
  !stored             |                 send_again(stream, sender, rc)
+ watched             |             stamps[{sent}] = clock()
  arguments           |             blocks[position] = block
  stored              |             submitted += 1
  !stored !two        |             ring.submitted = submitted = submitted + 1
@@ -119,10 +127,11 @@ _TEXT = """
 """
 
 _NAMES = frozenset({
-    "acquire", "blocks", "buffer", "completion_callbacks", "depth", "device_id", "edge", "epoch", "epoch_2",
-    "expected", "firsts", "flip", "holder", "ids", "info", "info_2", "kept", "make_node", "owners", "pack", "program",
-    "record", "reference", "release", "repair", "repair_stored", "ring", "send", "send_again", "sender", "serial",
-    "slow", "space", "spoil", "store", "stream", "take", "tick", "value_of", "withdraw",
+    "acquire", "blocks", "buffer", "by_position", "clock", "completion_callbacks", "depth", "device_id", "edge",
+    "epoch", "epoch_2", "expected", "firsts", "flip", "here", "holder", "ids", "info", "info_2", "kept", "make_node",
+    "owners", "pack", "program", "record", "reference", "release", "repair", "repair_stored", "ring", "send",
+    "send_again", "sender", "serial", "slow", "space", "spoil", "store", "stream", "take", "tick", "value_of",
+    "withdraw",
 })  # fmt: skip
 """What the text closes over besides the runs and biases of the template."""
 
@@ -147,6 +156,8 @@ class Shape(NamedTuple):
     """Whether it calls the slow path itself; else it returns the count behind the task, and 0 where it sent nothing."""
     late: bool = False
     """Whether the value is asked for under the lock of the stream."""
+    watched: bool = False
+    """Whether the stamps of the thread's launch are set (runtime.core.diagnostics.tracing)."""
     opening: str = ""
     """Text in front, which makes the parameters of the send (and what goes along) of what the function is given."""
     given: str = ""
@@ -155,7 +166,7 @@ class Shape(NamedTuple):
     @property
     def title(self) -> str:
         """What the shape is called."""
-        named = ("publishes", "captured", "closable", "fallback", "late", "opening")
+        named = ("publishes", "captured", "closable", "fallback", "late", "watched", "opening")
         traits = [name for name in named if getattr(self, name)]
         entries = " + ".join(",".join(words) for words in self.entries)
         return f"{self.numbering} {entries} from {','.join(self.parameters) or 'nothing'}, {self.carries}, " \
@@ -167,12 +178,6 @@ class Part(NamedTuple):
 
     template: Template
     info: TaskInfo
-
-
-class HasEnd(Protocol):
-    """Something that knows the count behind the newest of its tasks."""
-
-    end: int
 
 
 class Opening(NamedTuple):
@@ -199,7 +204,7 @@ class Recording(NamedTuple):
 
 def text_of(shape: Shape) -> str:
     """Return the function of a shape as Python text."""
-    tags = {shape.numbering, shape.carries, *(name for name in ("captured", "fallback") if getattr(shape, name))}
+    tags = {shape.numbering, shape.carries, *(n for n in ("captured", "fallback", "watched") if getattr(shape, n))}
     if len(shape.entries) > 1:
         tags.add("two")
     if shape.opening:
@@ -234,6 +239,8 @@ def _facts(shape: Shape) -> dict[str, object]:
         "value": (*shape.parameters, "0")[0],
         "key": "task_id" if shape.numbering == COUNTED else "number",
         "entries": count,
+        "stamps": "stamps" if shape.opening else "(stamps := here.mine[0])",
+        "described": AT_DESCRIBED, "taken": AT_TAKEN, "built": AT_BUILT, "place": AT_POSITION, "sent": AT_SENT,
         "no_task": NO_TASK,
         "due": f"submitted & {TICK - 1} < 2" if count > 1 else f"not submitted & {TICK - 1}",
     }
@@ -321,8 +328,8 @@ def template_of(stream: StreamPort, task: Task, *varied: str) -> Template | None
 def prepared_send(
     stream: StreamPort, *parts: Part, epochs: tuple[Epoch, ...], parameters: tuple[str, ...] = (),
     carries: str = NOTHING, program: Closable | None = None, slow: Callable[..., object] | None = None,
-    value_of: Callable[[Any], int] | None = None, recording: Recording | None = None, holder: HasEnd | None = None,
-    opening: Opening | None = None,
+    value_of: Callable[[Any], int] | None = None, recording: Recording | None = None, holder: TwoTaskSend | None = None,
+    opening: Opening | None = None, tracer: Tracer | None = None,
 ) -> Callable[..., Any]:
     """Return the function that sends tasks of one SQE each, at most two, in a stream whose sink is immediate.
 
@@ -336,10 +343,11 @@ def prepared_send(
         recording: keeps the task in a graph; `slow` is right once its edge is reached.
         holder: its `end` becomes the count behind the second task.
         opening: makes parameters and block of what the function is given instead.
+        tracer: whose stamps of the thread's launch are set; the text of the opening has to belong to it.
     """
     ring, device, env = stream.ring, stream.device, stream.env
     numbering = STORED
-    if recording is None or stream.own_sink is HARDWARE:
+    if recording is None or stream.own_sink.name == HARDWARE.name:
         numbering = COUNTED if isinstance(ring, RingV100) else POSITIONED
     publishes = env.chip.traits.head_update_every if env.ub_connected and numbering != COUNTED else 0
     templates = [part.template for part in parts]
@@ -347,7 +355,8 @@ def prepared_send(
     shape = Shape(
         numbering, tuple(each.names for each in templates), parameters, carries,
         tuple(n for n, bias in enumerate(template.bias) if bias), publishes, recording is not None,
-        program is not None, slow is not None, value_of is not None, *(opening[1::-1] if opening else ()),
+        program is not None, slow is not None, value_of is not None,
+        tracer is not None and numbering != STORED, *(opening[1::-1] if opening else ()),
     )
     bound: dict[str, Any] = {
         "stream": stream, "ring": ring, "depth": ring.depth, "program": program, "slow": slow, "value_of": value_of,
@@ -365,23 +374,21 @@ def prepared_send(
         bound.update(recording._asdict())
     if opening is not None:
         bound.update(opening.bound)
-    pack = template.struct.pack_into
     if numbering == STORED:
         bound.update(take=ring.take, store=stream.own_sink.commit, pack=template.struct.pack)
     else:
         sender = stream.senders[len(parts)]
-        send = sender.send
-        if stream.tracer is not None and recording is None:
-            pack, send = stream.tracer.queue(stream, pack, send)
+        if tracer is not None:
+            bound.update(tracer.watching(stream))
         bound.update(
-            pack=pack, send=send, sender=sender, buffer=sender.buffer, device_id=sender.device_id,
-            reference=sender.reference, owners=ring.owners, ids=getattr(ring, "ids", None),
+            pack=template.struct.pack_into, send=sender.send, sender=sender, buffer=sender.buffer,
+            device_id=sender.device_id, reference=sender.reference, owners=ring.owners, ids=getattr(ring, "ids", None),
             firsts=getattr(ring, "firsts", None), blocks=ring.arguments, completion_callbacks=ring.completion_callbacks,
             kept=ring.keep() if carries == KEPT else None, expected=stream.reports.expected,
             withdraw=stream.reports.withdraw,
         )
     made = _maker(shape, frozenset(opening.bound) if opening is not None else frozenset())(bound)
-    if numbering == STORED or opening is not None or stream.tracer is not None:
+    if numbering == STORED or opening is not None or tracer is not None:
         return made
     return compiled.send(shape, templates, stream, sender, bound | {"try_send": made}) or made
 

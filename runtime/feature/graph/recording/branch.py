@@ -9,8 +9,6 @@ from npuhal.records import replace
 from runtime import errors
 from runtime.core.submission.epoch import EpochFlag
 from runtime.core.submission.prepared import Part, Recording, prepared_send
-from runtime.core.submission.ring import RingV100, RingV200
-from runtime.core.submission.sink import HARDWARE
 from runtime.core.submission.software import RESERVED
 from runtime.core.sync.event_flags import WAITABLE, EventFlag
 from runtime.feature.graph.model.links import chain
@@ -79,8 +77,7 @@ class Branch:
                 open, or the capture is over. Without it the answer is 0.
         """
         epoch, target = self.epoch.now, self.stream
-        watched = target.own_sink is not HARDWARE and isinstance(target.ring, (RingV100, RingV200))
-        if epoch.blocked or watched:
+        if epoch.blocked:
             return None
         template, recorder = launch_template(target, task), self.graph.recording.launch_recorder(target, task, info)
         if template is None or recorder is None:
@@ -88,7 +85,7 @@ class Branch:
         record, make_node = recorder
         return prepared_send(
             target, Part(template, info), epochs=(epoch,), parameters=("args",), program=program, slow=slow,
-            recording=Recording(self.edge, record, make_node, self.graph.recording.spoil),
+            tracer=target.tracer, recording=Recording(self.edge, record, make_node, self.graph.recording.spoil),
         )
 
     def told(self) -> str:

@@ -14,9 +14,11 @@ import pytest
 from fakes.faults import Effect
 from runtime import errors
 from runtime.api import Device, Runtime, Stream
+from runtime.cli.sample import minimal_kernel
 from runtime.core.diagnostics import hang
+from runtime.core.submission.sink import HardwareSink
 from runtime.launch.launch_log import log_launches
-from runtime.launch.task_records import SEND, SLOT, WAIT
+from runtime.launch.task_records import BUILD, SEND, SLOT, WAIT, call_site_of
 from runtime.trace import Tracing, tracing
 from tests.unit.runtime.machines import MakeKernel
 
@@ -125,6 +127,39 @@ def test_launchers_that_were_bound_meanwhile_note_nothing_afterwards(
     assert lane.by_position == noted
     assert [list(marks) for marks in lane.by_position if marks] == kept
     assert stream.ring.reclaimed == 3
+
+
+@pytest.mark.parametrize("chip", ["ascend910b1", "ascend950pr_9599"])
+@pytest.mark.parametrize("born", ["before", "under"])
+def test_launches_into_a_graph_with_a_hardware_queue_are_captured_on_the_fast_path(
+    chip: str, born: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = Runtime(f"null://{chip}")
+    try:
+        device = machine.device(0)
+        kernel, buffer = device.load(minimal_kernel("k", 1)).only, device.alloc(64)
+        stream = device.create_stream()
+        with tracing(runtime=machine) as trace:
+            stream = device.create_stream() if born == "under" else stream
+            kernel[8](buffer, stream=stream)
+            with stream.capture() as graph, monkeypatch.context() as patch:
+                patch.setattr(HardwareSink, "alloc", lambda *_: pytest.fail("a launch took the slow path"))
+                for _ in range(3):
+                    kernel[8](buffer, stream=stream)
+            sends = [lane for lane in stream.tracer.lanes if lane.stream in graph.streams]
+            by_graph = [stamps for lane in sends for stamps in lane.by_position if stamps][:3]
+            graph.launch(stream)
+            stream.synchronize()
+        captured = [task for task in trace.result.tasks if task.captured]
+        assert (len(trace.launches), len(captured)) == (1, 3)
+        for task, stamps in zip(captured, by_graph, strict=True):
+            phases = task.phases_us()
+            assert phases[BUILD] > 0
+            assert phases[SEND] > 0
+            assert call_site_of(stamps) == task.site
+            assert re.search(r"test_tracing\.py:\d+$", task.site)
+    finally:
+        machine.close(force=True)
 
 
 def _code(function: Any) -> set[str]:

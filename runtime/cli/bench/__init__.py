@@ -70,22 +70,24 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 
 def _alone(args: argparse.Namespace, chosen: list[Plan], out: Output) -> int:
+    calls = _QUICK if args.quick else _CALLS
     found: list[Row] = []
+    beside: list[Row] = []
+    if args.library is not None:  # first, because it may be one that cannot be measured
+        from runtime.cli.bench import library
+
+        beside += library.rows(args.library, calls, args.kernel)
     try:
         with out.progress("measuring", _count(chosen)) as show:
-            for measured in rows(chosen, _QUICK if args.quick else _CALLS):
+            for measured in rows(chosen, calls):
                 found.append(measured)
                 show(f"{measured.chip} {measured.name}")
-            if args.library is not None:
-                from runtime.cli.bench import library
-
-                found += library.rows(args.library, _QUICK if args.quick else _CALLS, args.kernel)
             if args.peers:
                 from runtime.cli.bench import peers
 
-                found += peers.rows()
+                beside += peers.rows()
     finally:  # also after Ctrl-C: what was measured until then took its time
-        _show(found, out, as_json=args.json)
+        _show(found + beside, out, as_json=args.json)
     return 0
 
 

@@ -73,7 +73,6 @@ static void row(const char *name, const char *needs, int ready, int (*call)(void
     }
     qsort(runs, RUNS, sizeof *runs, upward);
     printf("%s\t%.1f\n", name, runs[RUNS / 2]);
-    fflush(stdout);
 }
 
 static int load(const char *file, const char *name) {
@@ -84,6 +83,7 @@ static int load(const char *file, const char *name) {
 int main(int count, char **words) {
     if (count != 5) return 2;
     const long calls = atol(words[2]);
+    setvbuf(stdout, NULL, _IOLBF, 0);  /* what was measured is told, though the library may end this process */
     library = dlopen(words[1], RTLD_NOW | RTLD_GLOBAL);
     if (!library) return fprintf(stderr, "%s\n", dlerror()), 1;
     if (API(aclInit, (void *)0) || API(aclrtSetDevice, 0) || API(aclrtCreateStream, &stream) || API(aclrtCreateStream, &other)

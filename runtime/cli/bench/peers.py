@@ -7,6 +7,7 @@ of work a launch is elsewhere; they are no measure of a device.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,6 +16,8 @@ from npuhal.tuples import NamedTuple
 from runtime.cli.bench.measure import BASE_CALLS, Row, calibration, cost
 
 _LIMIT_S = 300
+_ROW = re.compile(r"^([^\t\n]+)\t(\d+\.?\d*)\t(\d+)$", re.MULTILINE)
+"""A line of the loop; what a peer itself prints is passed by."""
 _LOOP = """
 import time
 def told(name, call, calls):
@@ -65,12 +68,15 @@ def rows() -> Iterator[Row]:
     """Yield the rows of each peer; one with 0 calls and the reason for a peer that is not there, or fails."""
     base = cost(calibration, BASE_CALLS)
     for peer in _PEERS:
-        ran = subprocess.run(
-            [sys.executable, "-c", _LOOP + peer.script], env={**os.environ, **peer.environment}, capture_output=True,
-            text=True, timeout=_LIMIT_S, check=False,
-        )  # fmt: skip
-        for line in ran.stdout.splitlines():
-            name, value, calls = line.split("\t")
+        try:
+            ran = subprocess.run(
+                [sys.executable, "-c", _LOOP + peer.script], env={**os.environ, **peer.environment}, text=True,
+                errors="replace", capture_output=True, timeout=_LIMIT_S, check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            yield Row(f"not measured: no end within {_LIMIT_S} s", "-", peer.name, 0, 0.0, 0.0, 0.0)
+            continue
+        for name, value, calls in _ROW.findall(ran.stdout):
             yield Row(name, "-", peer.name, int(calls), float(value), 0.0, float(value) / base)
         if ran.returncode:
             why = (ran.stderr.strip().splitlines() or [f"status {ran.returncode}"])[-1]

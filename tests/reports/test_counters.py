@@ -166,3 +166,14 @@ def test_a_closed_device_tells_where_it_is_asked_to(
         assert bool(told) is wanted
     assert {("3", "records"), ("3", "copies"), ("1", "allocations")} <= {tuple(words[:2]) for words in told}
     assert told[-1] == ["nothing"]
+
+
+def test_what_a_graph_only_keeps_is_not_counted(device: Device, kernel: Kernel) -> None:
+    stream = device.create_stream()
+    for _ in range(2):
+        with stream.capture() as graph:
+            for _ in range(5):
+                kernel[1](0, stream=stream)
+        graph.close()
+    found = device.counters
+    assert (found.captures, found.launches, found.synchronizes) == (2, 0, 0)

@@ -14,10 +14,10 @@ from fakes.machine.begun import DONE, NOT_PLAIN, WAITS
 from fakes.machine.journal import Executed, new_entry
 from fakes.machine.signal import Signal
 from fakes.schedule.scheduler import CONTROL_NS
-from npuhal.records import dataclass
+from npuhal.records import dataclass, field
 
 if TYPE_CHECKING:
-    from chips.layout import Field
+    from chips.layout import Field as Bits
     from fakes.executor.executor import Executor
     from fakes.executor.task import Task
     from fakes.machine.card import Device
@@ -35,6 +35,7 @@ class Plain:
         number_at, number_mask: where the entry has the number of the signal.
         value_at, value_mask: where it has the value that is set or waited for; no mask: it has none.
         limit: how many seconds it waits at most; 0: there is no limit.
+        said: what the log says of each signal, where that is not the value as well.
     """
 
     kind: str
@@ -44,6 +45,7 @@ class Plain:
     value_at: int
     value_mask: int
     limit: int
+    said: dict[int, str] = field(default_factory=dict)
 
 
 class PlainSignals:
@@ -96,10 +98,10 @@ class PlainSignals:
             if signal is None:
                 signal = signals[number] = Signal()
             device.wake()
-        end, position, log = start + CONTROL_NS, sq.head, machine.log
-        detail = f"{does.name} {number} = {value}" if does.says else f"{does.name} {number}"
+        end, position, append = start + CONTROL_NS, sq.head, machine.log.append
+        detail = f"{does.name} {number} = {value}" if does.says else plain.said.get(number) or _said(plain, number)
         entry = new_entry(Executed, (start, end, device.index, sq.stream_id, position, plain.kind, detail))
-        # nothing from here on can be interrupted
+        # nothing from here on can be interrupted, but behind the one call
         if does.takes:
             signal.value = 0
         elif not waits:
@@ -107,11 +109,17 @@ class PlainSignals:
         sq.clock, sq.wait_since = end, -1
         sq.head = (position + 1) % sq.depth
         sq.done += 1
-        log += (entry,)
         device.executed += 1
+        append(entry)
         return DONE
 
 
-def _bits(field: Field) -> tuple[int, int]:
+def _said(plain: Plain, number: int) -> str:
+    """Return what the log says of a signal without its value, and remember it: there are no more of them than ids."""
+    said = plain.said[number] = f"{plain.does.name} {number}"
+    return said
+
+
+def _bits(found: Bits) -> tuple[int, int]:
     """Return first bit and mask of a field."""
-    return field.offset, (1 << field.width) - 1
+    return found.offset, (1 << found.width) - 1

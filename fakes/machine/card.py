@@ -119,8 +119,11 @@ class Device:
 
     def wake(self) -> None:
         """Something changed that a waiting queue may wait for: try all of them again."""
-        self.waiting.clear()
-        self.disturb()
+        if self.waiting:
+            self.waiting.clear()
+        self.disturbed = True  # `disturb`, written out
+        if self.signalled:
+            self.signalled.clear()
 
     def wrote(self) -> None:
         """Memory may have changed: try all queues again but those that wait for signals."""

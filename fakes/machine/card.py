@@ -19,6 +19,7 @@ from fakes.machine.signal import Signal
 from fakes.schedule.scheduler import POLL, Engines, Policy, RoundRobin
 
 if TYPE_CHECKING:
+    from fakes.hal.dma import Chain
     from fakes.machine.begun import Begun
     from fakes.machine.fault_event import FaultEvent
     from fakes.machine.ports import Machine, Registers
@@ -83,7 +84,7 @@ class Device:
         share_events(chip, self.ids, self.signals)
         self.stream_memory: dict[int, StreamMemory] = {}
         """By stream id: the memory that its tasks are written to (halStreamTaskFill)."""
-        self.dma: dict[int, list[tuple[int, int, int]]] = {}
+        self.dma: dict[int, Chain] = {}
         self.jetties: dict[int, list[int]] = {}
         self.host_calls = HostCalls()
         self.commands = CommandState()

@@ -27,7 +27,7 @@ REFERENCE: type[Any] = type(ctypes.byref(ctypes.c_int()))
 
 
 def _scalar(value: Any) -> Any:
-    return value.value if hasattr(value, "value") else value
+    return getattr(value, "value", value)
 
 
 def _address(value: Any) -> int:

@@ -25,10 +25,11 @@ class CopyCalls(Chapter):
         self._copies: dict[int, Piece] = {}
 
     def _copy(self, dst: int, src: int, size: int, call: str) -> int:
-        memory = self.machine.memory
-        for block in (memory.find(dst), memory.find(src)):
-            if block is not None and block.kind is Kind.DEVICE and not self.machine.devices[block.device].works:
-                return c.DRV_ERROR_IOCRL_FAIL
+        memory, cards = self.machine.memory, self.machine.devices
+        if broken := [card.index for card in cards if not card.works]:
+            for block in (memory.find(dst), memory.find(src)):
+                if block is not None and block.kind is Kind.DEVICE and block.device in broken:
+                    return c.DRV_ERROR_IOCRL_FAIL
         try:
             memory.copy(dst, src, size, call)
         except MemoryFault as fault:
@@ -36,9 +37,9 @@ class CopyCalls(Chapter):
             return c.DRV_ERROR_INVALID_VALUE
         if self.machine.checks is not None:
             self.machine.checks.host_copy(dst, src, size, call)
-        for device in self.machine.devices:
-            if device.waiting:
-                device.wake()
+        for card in cards:
+            if card.waiting:
+                card.wake()
         return 0
 
     def drvMemcpy(self, dst: int, dest_max: int, src: int, byte_count: int) -> int:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from runtime.core.stream.stream import Stream
     from runtime.feature.graph import ports
 
+_OWNERS = {each: f"model {each.name.lower().replace('_', ' ')}" for each in ModelOperation}
+"""What messages are called when they fail."""
 _READ_MS = 1000
 """How long a message is waited for whose sender was interrupted."""
 
@@ -212,7 +214,7 @@ class ModelStreams:
             **facts,
         )
         try:
-            sender.submit(task, owner=f"model {operation.name.lower().replace('_', ' ')}")
+            sender.submit(task, owner=_OWNERS[operation])
             if sent is not None:
                 sent()
             sender.settle()

@@ -242,7 +242,8 @@ def test_what_is_compared_is_compiled(sides: tuple[Side, Side]) -> None:
 def test_a_million_tasks_are_the_same(sides: tuple[Side, Side]) -> None:
     drawn = np.random.default_rng(1)
     for _ in range(1200):
-        compare(sides, [(int(kind), int(value)) for kind, value in drawn.integers((0, 0), (25, 41), (200, 2))])
+        steps = drawn.integers((0, 0), (CAPTURED + 1, 41), (200, 2))
+        compare(sides, [(int(kind), int(value)) for kind, value in steps])
 
 
 # -- the lock, and what may happen around a send ----------------------------------------------------------------------

@@ -300,7 +300,7 @@ class ModelStreams:
 
     def _unbind_rings(self) -> None:
         """Take the queues of software SQs away, which the task scheduler does not know as the model's any more."""
-        if self._rings is not None and self._rings.bound:
+        if self._rings is not None and (self._rings.bound or self._rings.lent):  # lent: an interrupt broke it off
             self._rings.unbind()
             self._model.execution.launcher.forget()
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from runtime.launch.producers.library import Library
     from runtime.launch.producers.triton import TritonKernel
 
+_TIMED = EventFlag.DDSYNC | EventFlag.TIME_LINE
+
 
 class Device(DeviceMemory):
     """One NPU. Get it with `runtime.device(index)`; it is closed by `close()`, by `with`, or at exit.
@@ -130,11 +132,11 @@ class Device(DeviceMemory):
             shared: other processes may open it by what its `share` returns; it has no time stamps.
         """
         self.check_open()
-        check_text("create_event", name=name)
+        if type(name) is not str:
+            check_text("create_event", name=name)
         if shared:
             return Event(self, EventFlag.IPC, name=name)
-        flags = EventFlag.DDSYNC | (EventFlag.TIME_LINE if timing else EventFlag(0))
-        return Event(self, flags, name=name)
+        return Event(self, _TIMED if timing else EventFlag.DDSYNC, name=name)
 
     def open_event(self, key: bytes) -> Event:
         """Return the event that another process has shared; `key` is what its `Event.share` returned."""

@@ -10,7 +10,7 @@ from typing import Any
 from npuhal import constants as c
 from npuhal import structs as s
 from runtime import errors
-from runtime.driver.calls import HalCalls
+from runtime.driver.calls import HalCalls, answer
 from runtime.driver.resource_table import ResourceTable
 from runtime.errors.closing import Once
 
@@ -89,12 +89,13 @@ class IdDriver(HalCalls):
 
     def free(self, kind: str, resource_id: int, *, flags: int = 0) -> None:
         """Give an id back, with the flags it was taken with; the driver refuses one that this process does not own."""
-        blocks = self._blocks(kind, resource_id, 0, flags)
-        self.give_back(
-            self.resource_table, partial(self.hal.halResourceIdFree, self.device_id, blocks[2]),
-            partial(self.free, kind, resource_id, flags=flags), "halResourceIdFree",
-            f"{kind.lower()} id {resource_id}", partial(self.resource_table.ids.pop, (kind, resource_id), None),
-        )
+        blocks, table = self._blocks(kind, resource_id, 0, flags), self.resource_table
+        ask = partial(self.hal.halResourceIdFree, self.device_id, blocks[2])
+        with table.changing:
+            rc = answer(ask, partial(table.ids.pop, (kind, resource_id), None))
+        if rc or table.refused:
+            again = partial(self.free, kind, resource_id, flags=flags)
+            self.answered(table, rc, again, "halResourceIdFree", f"{kind.lower()} id {resource_id}")
         self._spare.append(blocks)
 
     def freeing(self, kind: str, resource_id: int, free: Callable[[], object] | None = None) -> Once:

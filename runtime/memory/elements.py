@@ -6,6 +6,7 @@ bfloat16 and the 8-bit floats are NumPy types of the package ml_dtypes, which is
 from __future__ import annotations
 
 import importlib
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from runtime import errors
@@ -23,6 +24,8 @@ _EXTENDED: Final = {
     "float8_e5m2": ("fp8e5", 12), "float8_e5m2fnuz": ("fp8e5b16", 13),
 }  # fmt: skip
 """Types of ml_dtypes: Triton's name and DLPack's code (dlpack.h 1.1)."""
+_MOST_TYPES: Final = 256
+"""Types of which the name is remembered: NumPy works `dtype.name` out each time."""
 
 
 def dtype_of(given: Any) -> np.dtype[Any]:
@@ -84,6 +87,7 @@ def as_bytes(thing: Any) -> Any:
     return thing.reshape(-1).view(np.uint8)
 
 
+@lru_cache(_MOST_TYPES)
 def element_of(dtype: np.dtype[Any]) -> str:
     """Return Triton's name of a type of elements; "" for one that Triton does not have."""
     if dtype.name in _EXTENDED:

@@ -34,6 +34,7 @@ EVENT = logging.CRITICAL + 10
 """Level of lines about the lives of devices and streams; only ASCEND_GLOBAL_EVENT_ENABLE=0 stops them."""
 
 _LIFE = logging.getLogger(__name__)
+_LAUNCH = logging.getLogger("runtime.launch")
 
 MODULES = {"RUNTIME": "runtime", "ASCENDCL": "runtime.api", "DRV": "npuhal"}
 """Loggers by the names that ASCEND_MODULE_LOG_LEVEL uses; other names belong to other components."""
@@ -109,7 +110,7 @@ class LogSettings:
         settings do, such as logging.basicConfig(level=logging.DEBUG), when the runtime starts.
         """
         if not self.wanted:
-            return logging.getLogger("runtime.launch").isEnabledFor(logging.DEBUG)
+            return _LAUNCH.isEnabledFor(logging.DEBUG)
         return self.modules.get("RUNTIME", self.level) <= _INFO
 
 

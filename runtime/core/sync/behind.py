@@ -16,12 +16,17 @@ def free_behind(device: DevicePort, free: Callable[[], None]) -> None:
     Streams that keep their tasks are left out: their models hold what they use. Tasks that are ended by force, with
     their stream or the device, are over as well.
     """
-    behind = _Behind(free)
+    behind: _Behind | None = None
     for each in device.runtime.open_devices():
         for stream in each.streams():
-            if stream.ring.pending and not stream.keeps_tasks and not _done(stream):
+            ring = stream.ring
+            if ring.submitted != ring.reclaimed and not stream.keeps_tasks and not _done(stream):
+                behind = behind or _Behind(free)
                 behind.follow(stream)
-    behind.one_less()
+    if behind is None:
+        free()
+    else:
+        behind.one_less()
 
 
 def _done(stream: StreamPort) -> bool:

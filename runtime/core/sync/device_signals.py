@@ -89,7 +89,8 @@ class Signals:
         """
         event.site = resource_report.creation_site() if self.traces else ""
         self.events.add(event)
-        self.bury()
+        if self.abandoned:
+            self.bury()
 
     def sites(self, kind: str) -> collections.Counter[str]:
         """Count the events and notifies that hold an id of a kind by where they were created."""

@@ -350,10 +350,12 @@ class Event(NotCopied):
 
     def close(self) -> None:
         """Give the event up; tasks that are already queued keep its signal until they are done."""
-        if not self._state.closed:
-            self.device.runtime.handles.remove(self._state.handle)
-            self.device.signals.events.remove(self)
-            self._state.close()
+        state, device = self._state, self.device
+        if not state.closed:
+            if state.handle:
+                device.runtime.handles.remove(state.handle)
+            device.signals.events.remove(self)
+            state.close()
 
     def __del__(self) -> None:
         state = getattr(self, "_state", None)

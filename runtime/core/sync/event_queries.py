@@ -80,16 +80,17 @@ class EventQueries:
         self._state.check_open()
         self._refuse_captured()
         self._refuse_external()
-        if self._state.renewed:
+        waits = self._state.waits
+        if waits is None:
             raise self._no_old_query()
-        for stream, wait in list(self._state.waits.items()):
+        for stream, wait in list(waits.items()):
             if wait.done:
                 stream.observed()
             elif not stream.closed:
                 stream.drain()
             if wait.done:
-                self._state.waits.pop(stream, None)
-        return not self._state.waits
+                waits.pop(stream, None)
+        return not waits
 
     def recorded(self) -> bool:
         """Return whether nothing is being recorded, as the older query has it (rtEventQuery).
@@ -113,10 +114,13 @@ class EventQueries:
         Raises:
             Timeout 507047: not done in time.
         """
-        self._state.check_open()
-        self._refuse_captured()
-        sync.check_timeout(timeout_ms, "Event.synchronize")
-        self._state.device.tally.synchronizes += 1
+        state = self._state
+        if state.closed or state.in_graph is not None:
+            state.check_open()
+            self._refuse_captured()
+        if type(timeout_ms) is not int or timeout_ms != -1:
+            sync.check_timeout(timeout_ms, "Event.synchronize")
+        state.device.tally.synchronizes += 1
         if not self.query():
             sync.wait(self.last_stream, self.reached(), timeout_ms, sync.EVENT_TIMEOUT)
 

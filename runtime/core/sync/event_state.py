@@ -26,7 +26,6 @@ class EventState:
     """One event, without the calls of users; whoever replaces signal and record holds `lock`."""
 
     __slots__ = (
-        "__weakref__",
         "closed",
         "device",
         "flags",
@@ -61,8 +60,9 @@ class EventState:
         """What graphs do with it from outside; its records set bytes of memory then."""
         self.latest: Recording | None = None
         """The newest record."""
-        self.waits: dict[StreamPort, Waiting] = {}
-        """Per stream the last wait, which may not be over yet; those before it are when it is."""
+        self.waits: dict[StreamPort, Waiting] | None = None if renewed else {}
+        """Per stream the last wait, which may not be over yet; those before it are when it is. None: not kept, because
+        nobody can ask a renewed event."""
         means = traits(flags)
         if means.device_only and device.chip.traits.events is EventKind.IDS:
             device.need_for_cores("an event")
@@ -178,7 +178,8 @@ class EventState:
         """Give everything up; tasks that are already queued keep the signal until they are done."""
         self.closed = True
         self.latest = None
-        self.waits.clear()
+        if self.waits:
+            self.waits.clear()
         if self.signal is not None:
             self.signal.drop()
             self.signal = None

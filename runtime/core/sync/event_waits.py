@@ -90,7 +90,7 @@ def try_wait(state: EventState, stream: StreamPort) -> bool:
     end = signal.wait_fast(stream)
     if not end:
         signal.drop()
-    elif not state.renewed:
+    elif state.waits is not None:
         state.waits[stream] = Waiting(stream, signal, end)
     return end > 0
 
@@ -107,7 +107,7 @@ def send_wait(state: EventState, signal: Signal, stream: StreamPort, timeout_s: 
         else:
             assert record is not None
             value.bridge(record.stream, stream, wait.finished)
-    if not state.renewed:
+    if state.waits is not None:
         state.waits[stream] = wait
 
 

@@ -101,10 +101,11 @@ class _Signal(NotCopied):
         """Give it up; its id goes back when what is queued is done, waits for it included. Closing twice does nothing.
         """
         if not self.closed:
-            dropped, rest = self.device.dropped, Steps((
-                Again(partial(self.device.runtime.handles.remove, self._handle)),
-                Again(partial(self.device.signals.events.remove, self)),
-                Again(partial(free_behind, self.device, Steps(self._releases()))),
+            device, handle = self.device, self._handle
+            dropped, rest = device.dropped, Steps((
+                *((Again(partial(device.runtime.handles.remove, handle)),) if handle else ()),
+                Again(partial(device.signals.events.remove, self)),
+                Again(partial(free_behind, device, Steps(self._releases()))),
             ))  # fmt: skip
             dropped += (rest,)  # no call, and none behind it: an interrupt comes before both or behind both
             self.closed = True
@@ -153,9 +154,8 @@ class Notify(_Signal):
         self._owner, self.device_only = device.device_id, device_only
         if device_only:
             device.need_for_cores("a notify")
-        own = device.driver.info.physical_id()
         if imported:
-            shared = self._names(device).open(imported, own)
+            shared = self._names(device).open(imported, device.driver.info.physical_id())
             number, self._owner = shared.number, shared.device_id
         else:
             number = _take(device, id_kinds.NOTIFY, self._flags)
@@ -278,12 +278,12 @@ class Notify(_Signal):
             self._names(self.device).allow_server(name, server, pid)
 
     def _releases(self) -> Iterator[Callable[[], object]]:
-        names, ids = self._names(self.device), self.device.ids
+        ids = self.device.ids
         if self._import_name:
-            yield partial(names.close, self._import_name)
+            yield partial(self._names(self.device).close, self._import_name)
             return
         if self._export_name:
-            yield partial(names.withdraw, self._export_name)
+            yield partial(self._names(self.device).withdraw, self._export_name)
         yield ids.freeing(self.id_kind, self.notify_id, partial(ids.free, self.id_kind, self.notify_id,
                                                                 flags=self._flags))  # fmt: skip
 

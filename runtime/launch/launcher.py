@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from npuhal.records import replace
 from runtime.core.diagnostics.tracing import AT_DESCRIBED, AT_MOVED
 from runtime.core.stream.blocking import blocking, blocks
-from runtime.core.submission.prepared import ARGUMENTS, Opening, Part, prepared_send
+from runtime.core.submission.prepared import ARGUMENTS, NOTHING, Opening, Part, prepared_send
 from runtime.launch import compiled
 from runtime.launch.args import SLOT_BYTES, STORE_BYTES, SYNC, block_bytes, dma_of, mover, take_block
 from runtime.launch.slow_path import info_of, slow_launcher, submit_at, submit_block, writer
@@ -245,7 +245,7 @@ def _device_args_launcher(kernel: Kernel, stream: Stream, task: CoreKernel) -> C
     if stream.branch is not None:
         send = None if lead else stream.branch.prepared_launch(kernel.program, task, info, slow)
         return slow if send is None else send
-    send = _sender(kernel, stream, task, info, None, stream.tracer)
+    send = _sender(kernel, stream, task, info, None, stream.tracer, ARGUMENTS if lead else NOTHING)
     if send is None:
         return slow
     return _led_by_context(stream, task, send) if lead else send
@@ -274,9 +274,12 @@ def _led_by_context(stream: Stream, task: CoreKernel, send: Callable[..., None])
 
 
 def _sender(
-    kernel: Kernel, stream: Stream, task: CoreKernel, info: TaskInfo, opening: Opening | None, tracer: Tracer | None
+    kernel: Kernel, stream: Stream, task: CoreKernel, info: TaskInfo, opening: Opening | None, tracer: Tracer | None,
+    carries: str = ARGUMENTS,
 ) -> Callable[..., None] | None:
     """Return `send(address, block=None)`, where the launch has a template and goes to the device at once.
+
+    Where it carries nothing it is `send(address)`.
 
     With an opening it is `send(*arguments)`. With a tracer it sets the stamps of the launch, which that one has begun.
 
@@ -290,7 +293,7 @@ def _sender(
     if template is None:
         return None
     describe = described(task, lead_of(stream, task))
-    again = partial(_sender, kernel, stream, task, info, None, tracer)
+    again = partial(_sender, kernel, stream, task, info, None, tracer, carries)
     renewed: Callable[..., None] | None = None
     renewed_for = epoch
 
@@ -303,11 +306,11 @@ def _sender(
         if (now := stream.epoch.now) is not renewed_for:  # what this was made from has changed
             renewed, renewed_for = again(), now
         if renewed is not None and not now.blocked:
-            renewed(address, block)
+            renewed(address, *(() if block is None else (block,)))
         else:
             stream.submit(describe(address), owner=info, arguments=block)
 
     return prepared_send(
-        stream, Part(template, info), epochs=(epoch,), parameters=("args",), carries=ARGUMENTS,
+        stream, Part(template, info), epochs=(epoch,), parameters=("args",), carries=carries,
         program=kernel.program, slow=slow, opening=opening, tracer=tracer,
     )

@@ -105,6 +105,7 @@ _TEXT = """
  arguments           |         repair(stream, (info,), block=block)
  finished !two       |         repair(stream, (info,), finished)
  kept                |         repair(stream, (info,))
+ nothing !captured   |         repair(stream, (info,))
  reported            |         if not repair(stream, (info,)):
  reported            |             withdraw(reported)
  two                 |         if repair(stream, (info, info_2), finished):

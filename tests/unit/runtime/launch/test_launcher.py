@@ -532,3 +532,22 @@ def test_other_prepared_sends_that_were_dropped_send_nothing(stream: Stream, dev
     assert put(0) == 0
     event.record(stream)
     event.synchronize()
+
+
+@pytest.mark.parametrize("sends", ["as they are", "python"])
+def test_launches_with_arguments_on_the_device_take_their_address_alone(
+    sends: str, request: pytest.FixtureRequest, stream: Stream, make_kernel: MakeKernel
+) -> None:
+    if sends == "python":
+        request.getfixturevalue("python_sends")
+    ran: list[int] = []
+    kernel = make_kernel("note", lambda context: ran.append(context.args[0]))
+    block = stream.device.upload(np.array([7], np.uint64))
+    launch = kernel.bind_device_arguments(stream, 1)
+    for arguments in ((), (block.address, block.address), (block.address, None)):
+        with pytest.raises(TypeError, match="positional argument"):
+            launch(*arguments)
+    launch(block.address)
+    stream.synchronize(10_000)
+    assert ran == [7]
+    assert set(stream.ring.arguments) == {None}

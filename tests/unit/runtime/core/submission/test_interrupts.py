@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+import numpy as np
 import pytest
 
 from chips.tasks import Nop
@@ -113,3 +114,26 @@ def test_a_task_of_the_general_path(device: Device, stream: Stream, submitted: i
     never = [place for place, times in told.items() if not times]
     assert never == list(range(len(never)))  # there the call has not begun
     assert len(never) <= 5
+
+
+@pytest.mark.parametrize("sends", ["as they are", "python"])
+def test_a_launch_with_arguments_on_the_device(
+    sends: str, request: pytest.FixtureRequest, device: Device, stream: Stream, make_kernel: MakeKernel
+) -> None:
+    if sends == "python":
+        request.getfixturevalue("python_sends")
+    ran: list[int] = []
+    kernel = make_kernel("note", lambda context: ran.append(context.args[0]))
+    block = device.upload(np.array([7], np.uint64))
+    launch = kernel.bind_device_arguments(stream, 1)
+
+    def check(place: int) -> None:
+        assert no_lock_is_held(stream), f"place {place}"
+        launch(block.address)
+        stream.synchronize(10_000)
+        assert device.queues.tail(stream.queues.sq_id) == stream.ring.tail
+        assert ran in ([7], [7, 7]), f"place {place}"
+        ran.clear()
+
+    places = Interrupter(*SENDING).everywhere(lambda: launch(block.address), check, MOST_PLACES)
+    assert sends != "python" or places >= 3

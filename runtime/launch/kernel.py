@@ -389,10 +389,11 @@ class Kernel(NotCopied):
                 hint="keep the program open as long as its kernels are used",
             )
 
-    def check_launch(self, stream: Stream, blocks: int) -> int:
+    def check_launch(self, stream: Stream, blocks: int, options: LaunchOptions = PLAIN) -> int:
         """Return a number of blocks as a plain int; raise where the kernel cannot be launched so in a stream."""
+        _check_options(options)
         self.check_stream(stream)
-        return self._check_blocks(blocks)
+        return self._check_blocks(blocks, least=0 if options.empty_ok else 1)
 
     def check_stream(self, stream: Stream) -> None:
         """Raise where the kernel cannot be launched in a stream."""

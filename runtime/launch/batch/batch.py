@@ -104,6 +104,8 @@ class Batch:
     def _launch(self, kernel: Kernel, blocks: int, arguments: tuple[Any, ...], options: LaunchOptions) -> None:
         """Note a launch of a kind that is new here, or with arguments of other types than the last one's."""
         kind = self._kind_of(kernel, blocks, len(arguments), options)
+        if kind is None:
+            return
         how = kind.arguments
         assert how is not None
         if how.count == len(arguments):  # else they fit only if some take several slots
@@ -122,12 +124,15 @@ class Batch:
         else:
             self._alone(partial(kernel.launch, self._stream, blocks, *arguments, options=options), *arguments)
 
-    def _kind_of(self, kernel: Kernel, blocks: int, count: int, options: LaunchOptions) -> Kind:
+    def _kind_of(self, kernel: Kernel, blocks: int, count: int, options: LaunchOptions) -> Kind | None:
+        """Return the kind of such launches; None of those that do nothing, as options allow it."""
         from runtime.launch.kernel import Kernel as Plain  # which loads this module's neighbours
 
         check_instance("batch", "kernel", kernel, Plain,
                        "batches take kernels of program.kernel(name); launch others by themselves")
-        blocks = kernel.check_launch(self._stream, blocks)
+        blocks = kernel.check_launch(self._stream, blocks, options)
+        if not blocks:
+            return None
         key = (kernel, blocks, count) if options is PLAIN else (kernel, blocks, count, options)
         kind = self._launches.get(key)
         if kind is None:
@@ -161,6 +166,8 @@ class Batch:
             return
         count = rows.shape[1]
         kind = self._kind_of(kernel, blocks, count, options)
+        if kind is None:
+            return
         how = kind.arguments
         assert how is not None
         if how.count != count:  # what the kernel takes, where it says that

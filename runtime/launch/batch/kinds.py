@@ -69,8 +69,8 @@ class Kind:
     `alone(values, things)` sends one by itself; `keeps` says whether its things live until it is done.
     """
 
-    __slots__ = ("_epoch", "_rows", "alone", "arguments", "biases", "fixed", "info", "keeps", "kernel", "number",
-                 "offset_words", "pack", "published", "put", "size", "task", "varied")  # fmt: skip
+    __slots__ = ("_epoch", "_rows", "alone", "arguments", "biases", "context", "fixed", "info", "keeps", "kernel",
+                 "number", "offset_words", "pack", "published", "put", "size", "task", "varied")  # fmt: skip
 
     def __init__(self, task: Task, info: TaskInfo, alone: Callable[[Any, Any], object], *varied: str,
                  kernel: Kernel | None = None, arguments: Arguments | None = None) -> None:
@@ -78,6 +78,7 @@ class Kind:
         self.arguments = arguments
         self.size = 0 if arguments is None else len(arguments.blank)
         """Bytes that a launch takes in the image of a batch."""
+        self.context = () if arguments is None else arguments.context
         self.pack: Image = none_packed
         """What has packed the arguments of the last launch."""
         self.keeps = kernel is None

@@ -135,7 +135,7 @@ class Run:
     def _bring(self, stream: Stream, runs: BatchSender, piece: Piece, block: ArgumentBlock) -> None:
         """Write the arguments of a piece into a block, and where they lie into the SQEs."""
         image = self.image[piece.begin : piece.end]
-        if piece.contexts:
+        if piece.contexts is not None:
             image = _with_contexts(image, piece, block.address)
         if block.pool is None:
             stream.device.memory.write(block.address, image)
@@ -156,7 +156,7 @@ def _with_contexts(image: bytes, piece: Piece, address: int) -> bytes:
     import numpy as np
 
     words = np.frombuffer(image, np.uint64).copy()
-    for where, added in piece.contexts:
-        words[where] = added + address
+    where, added = piece.contexts
+    words[where] = added + address
     made: bytes = words.tobytes()
     return made

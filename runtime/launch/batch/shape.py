@@ -122,13 +122,13 @@ class RunShape:
             begins + np.array([kinds[at].biases[word] for at in launches], np.uint64)
             for word in range(len(self._offset_words))
         ]
-        self._contexts: list[tuple[int, NDArray[np.uint64]]] = []
-        arguments = [kinds[at].arguments for at in launches]
-        if arguments and arguments[0] is not None:
-            self._contexts = [
-                (first, begins + np.array([how.context[word][1] for how in arguments if how is not None], np.uint64))
-                for word, (first, _) in enumerate(arguments[0].context)
-            ]
+        contexts = [
+            (number, start + first, start + added)
+            for number, (at, start) in enumerate(zip(launches, self._starts, strict=True))
+            for first, added in kinds[at].context
+        ]
+        self._contexts = np.array(contexts, np.uint64).reshape(-1, 3)
+        """Of each address in the contexts of launches: which launch, its place in the image, and what it adds."""
         if launches:
             self._starts.append(self._starts[-1] + kinds[launches[-1]].size)
         self._pieces: dict[tuple[int, int], Piece] = {}
@@ -149,13 +149,12 @@ class RunShape:
         begin, end = (self._starts[first], self._starts[last]) if last > first else (0, 0)
         positions = np.array(self._launches[first:last], np.intp) - at
         where: Any = slice(0, count) if last - first == count else positions
-        starts = np.array(self._starts[first:last], np.intp) - begin
+        of = self._contexts[np.searchsorted(self._contexts[:, 0], first) : np.searchsorted(self._contexts[:, 0], last)]
         return Piece(
             at, count, self._infos[at : at + count], begin, end,
             [(word, where, offsets[first:last] - np.uint64(begin))
              for word, offsets in zip(self._offset_words, self._offsets, strict=True)] if last > first else [],
-            [((starts + offset) // SLOT_BYTES, added[first:last] - np.uint64(begin))
-             for offset, added in self._contexts],
+            ((of[:, 1] - np.uint64(begin)) // np.uint64(SLOT_BYTES), of[:, 2] - np.uint64(begin)) if len(of) else None,
             None if self._published is None else self._published[at : at + count],
             slice(bisect_left(self._keeping, at), bisect_left(self._keeping, at + count)),
         )  # fmt: skip
@@ -170,8 +169,8 @@ class Piece:
         begin, end: their part of the batch's image.
         addresses: of each word of launches with an address in their block: the word, which of the SQEs have it, and
             what each adds to the address of the block.
-        contexts: of each address in the contexts of launches: where it is in the part of the image, in 8-byte words,
-            and what each adds.
+        contexts: the addresses in the contexts of launches: where they are in the part of the image, in 8-byte words,
+            and what each adds to the address of the block; None where there are none.
         published: the byte that asks for the queue's head, for the SQEs that do; None where none does.
         kept: which of the things that the run keeps are for these tasks.
     """
@@ -179,7 +178,7 @@ class Piece:
     __slots__ = ("addresses", "at", "begin", "contexts", "count", "end", "infos", "kept", "kinds", "published")
 
     def __init__(
-        self, at: int, count: int, infos: list[Any], begin: int, end: int, addresses: list[Any], contexts: list[Any],
+        self, at: int, count: int, infos: list[Any], begin: int, end: int, addresses: list[Any], contexts: Any,
         published: NDArray[np.uint8] | None, kept: slice,
     ) -> None:
         self.at, self.count, self.infos, self.kinds = at, count, infos, counted(infos)

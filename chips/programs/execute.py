@@ -5,7 +5,6 @@ instruction does.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
 
 from chips.programs.isa import CSR_NAMES, JUMP_SHIFT, WORD_BYTES, Instruction, isa
 from chips.programs.program import decode
@@ -14,6 +13,7 @@ from chips.programs.steps import DataQueues as DataQueues
 from chips.programs.steps import Machine as Machine
 from chips.programs.stream import PHYSICAL_ACCESS
 from npuhal.records import dataclass, field
+from npuhal.tuples import NamedTuple
 
 MAX_STEPS = 1_000_000
 """Instructions after which a program is taken to hang."""

@@ -11,7 +11,6 @@ folder `soc` of packages that are installed with an entry point in the group `np
 from __future__ import annotations
 
 import importlib.util
-import logging
 import os
 from collections.abc import Mapping
 from contextlib import suppress
@@ -23,6 +22,7 @@ from typing import Any
 from chips.chip import Chip, Limits, UnknownChip
 from chips.schema import FamilyFile, SchemaError, Vocabulary, read_family, read_vocabulary
 from chips.traits import SchedulerTraits
+from npuhal.late import logger
 from npuhal.records import dataclass
 from npuhal.words import close_names, shown
 
@@ -38,7 +38,7 @@ ENTRY_POINTS = "npuhal.chips"
 _VOCABULARY = SOC_FOLDER / "vocabulary.yaml"
 _LONGEST_NAME = 256
 _NOT_FAMILIES = frozenset({"vocabulary", "detect"})
-_LOG = logging.getLogger(__name__)
+_LOG = logger(__name__)
 _PREFIX = "ascend"
 _SHOWN = 6
 """Names that are suggested."""

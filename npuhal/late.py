@@ -1,13 +1,19 @@
-"""Names of a package that are loaded when they are first used, so that a program pays for what it uses only."""
+"""Names of a package, and loggers, that are loaded when they are first used: a program pays for what it uses only."""
 
 from __future__ import annotations
 
 import importlib
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["names"]
+if TYPE_CHECKING:
+    import logging
+
+__all__ = ["logger", "names"]
+
+_OWN = ("runtime", "npuhal")
+"""Packages whose loggers say nothing unless they are asked, as those of libraries do."""
 
 
 def names(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
@@ -38,3 +44,39 @@ def names(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any],
         return sorted({*vars(sys.modules[package]), *home_of})
 
     return load, listed
+
+
+def logger(name: str) -> logging.Logger:
+    """Return the logger of this name, which loads `logging` for its first line of a warning or worse.
+
+    Of lines below that nobody can have asked while `logging` is not loaded.
+    """
+    return _Logger(name)  # type: ignore[return-value]
+
+
+class _Logger:
+    """Gives the methods of a logger."""
+
+    __slots__ = ("_name", "_real")
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._real: logging.Logger | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        if self._real is None:
+            if name in ("debug", "info") and "logging" not in sys.modules:
+                return _nothing
+            try:
+                import logging
+            except ImportError:  # the interpreter ends: nothing can be loaded any more
+                return _nothing
+            package = logging.getLogger(self._name.partition(".")[0])
+            if package.name in _OWN and not any(isinstance(each, logging.NullHandler) for each in package.handlers):
+                package.addHandler(logging.NullHandler())
+            self._real = logging.getLogger(self._name)
+        return getattr(self._real, name)
+
+
+def _nothing(*_arguments: object, **_options: object) -> None:
+    """Say nothing."""

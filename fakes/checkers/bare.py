@@ -4,11 +4,11 @@ done to them: writes show in the bytes, reads cannot be seen, and the author of 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from fakes.checkers.access import WRITE
+from npuhal.late import logger
 from npuhal.tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fakes.checkers.tracked import Tracked
     from fakes.executor.task import Task
 
-_LOG = logging.getLogger("npuhal.fake.check")
+_LOG = logger("npuhal.fake.check")
 _LARGEST = 64 << 20
 """Views above this are not compared: a copy of what nobody has touched yet would make all of it real."""
 

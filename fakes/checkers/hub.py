@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Collection
 from threading import get_ident
 from typing import TYPE_CHECKING
@@ -22,6 +21,7 @@ from fakes.checkers.signals import Handover
 from fakes.checkers.source import Piece, Sources
 from fakes.checkers.waits import Waits, recorded, taken_back
 from npuhal import constants
+from npuhal.late import logger
 
 if TYPE_CHECKING:
     from fakes.errors import MemoryFault, TaskFault
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from fakes.machine.signal import Signal
 
 SQE_BYTES = 64
-_LOG = logging.getLogger("npuhal.fake.check")
+_LOG = logger("npuhal.fake.check")
 
 
 class Checks:

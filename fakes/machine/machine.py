@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import random
 import threading
 import time
-import traceback
 import weakref
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -37,6 +35,7 @@ from fakes.shared.names import Names, Source
 from fakes.url.options import FakeOptions
 from npuhal.changed import Changed
 from npuhal.exit_status import call_at_last
+from npuhal.late import logger
 from npuhal.records import replace
 
 if TYPE_CHECKING:
@@ -46,8 +45,7 @@ if TYPE_CHECKING:
     from fakes.shared.card import Shared
     from fakes.shared.table import User
 
-_LOG = logging.getLogger("npuhal.fake")
-_LOG.addHandler(logging.NullHandler())  # silent unless the program, or a log variable, asks for the lines
+_LOG = logger("npuhal.fake")
 _LOG_ENTRIES = 1_000_000
 _PROBLEMS = 1000
 _PAUSE_S, _SHARED_PAUSE_S = 0.05, 0.001
@@ -248,6 +246,8 @@ class Machine:
 
     def defect(self, error: BaseException) -> None:
         """Log an exception of a function that was attached, with its traceback: its caller does not get it."""
+        import traceback  # late: for a mistake of a program only
+
         _LOG.error("%s", "".join(traceback.format_exception(error)).rstrip())
 
     def log_text(self) -> str:

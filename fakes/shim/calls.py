@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import logging
 import struct
 import traceback
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from fakes.shim.posts import HARMLESS, Posts
 from fakes.shim.region import POSTS
 from npuhal import constants as c
 from npuhal.daemon import CAPABILITY_PID_QOS, DaemonError
+from npuhal.late import logger
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fakes.tiers.direct import FakeApi
 
 Call = Callable[..., Any]
-_LOG = logging.getLogger("npuhal.fake.shim")
+_LOG = logger("npuhal.fake.shim")
 _FORMATS = {
     ctypes.c_bool: "?7x", ctypes.c_ubyte: "B7x", ctypes.c_byte: "b7x", ctypes.c_ushort: "H6x", ctypes.c_short: "h6x",
     ctypes.c_int: "i4x", ctypes.c_uint: "I4x", ctypes.c_long: "q", ctypes.c_ulong: "Q", ctypes.c_void_p: "Q",

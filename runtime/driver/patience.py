@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable
 from typing import Any
 
 from npuhal.errors import Busy, error_class, error_name
+from npuhal.late import logger
 
 __all__ = ["ATTEMPTS", "patiently"]
 
-_LOG = logging.getLogger(__name__)
+_LOG = logger(__name__)
 ATTEMPTS = 6
 """How often a busy driver is asked, the first time included."""
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 1.0

@@ -7,13 +7,13 @@ first non-digit. What was read before the stop counts, but a repeated or descend
 from __future__ import annotations
 
 import itertools
-import logging
 import re
 from collections.abc import Mapping
 from enum import Enum
 from types import MappingProxyType
 from typing import Any, Final
 
+from npuhal.late import logger
 from npuhal.records import dataclass
 from npuhal.words import natural, shown
 from runtime import errors
@@ -25,7 +25,7 @@ VARIABLE: Final = "ASCEND_RT_VISIBLE_DEVICES"
 STRICT: Final = "NPUHAL_STRICT_VISIBLE_DEVICES"
 """Set to 1, a mask of which only a part is used is an error when the runtime starts, instead of a warning."""
 
-_LOG = logging.getLogger(__name__)
+_LOG = logger(__name__)
 _NONE: Final[Mapping[Any, int]] = MappingProxyType({})
 
 _MOST_CHARACTERS: Final = 128

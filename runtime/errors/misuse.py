@@ -6,10 +6,13 @@ line once; `-W error::UserWarning`, filters and pytest treat it as any other.
 
 from __future__ import annotations
 
-import logging
 import sys
 import warnings
 from types import FrameType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import logging
 
 __all__ = ["MisuseWarning", "advise", "caller", "warn_at"]
 

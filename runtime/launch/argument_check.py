@@ -6,10 +6,10 @@ whose compiler did not say how many it takes is not checked.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from npuhal.late import logger
 from npuhal.words import count
 from runtime import errors
 from runtime.errors.misuse import advise
@@ -18,7 +18,7 @@ from runtime.launch.args import SLOT_BYTES, all_slots
 if TYPE_CHECKING:
     from runtime.launch.kernel import Kernel
 
-_LOG = logging.getLogger(__name__)
+_LOG = logger(__name__)
 
 def launch_words(kernel: Kernel, arguments: Sequence[Any]) -> list[int]:
     """Return the slots of all arguments of a launch.

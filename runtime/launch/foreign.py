@@ -6,11 +6,11 @@ does, with a warning.
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING
 
 from chips.binary import Program
 from chips.binary.cores import core_of_chip
+from npuhal.late import logger
 from runtime import errors
 from runtime.errors.misuse import advise
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from chips.binary.cores import Core
     from runtime.launch.source import Content
 
-_LOG = logging.getLogger(__name__)
+_LOG = logger(__name__)
 
 
 def foreign_core(content: Content, chip: Chip) -> Core | None:

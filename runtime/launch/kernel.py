@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import weakref
 from collections.abc import Callable
 from types import FunctionType
@@ -15,6 +14,7 @@ from chips.binary.arguments import Argument, ArgumentKind
 from chips.binary.placement import prefetch_counts
 from chips.tasks import AicKernel, AivKernel, CoreKernel, MixKernel, MixKind, Nop
 from chips.tasks.kernel import NEVER_TIMEOUT_US, SIMT_MEMORY_BYTES
+from npuhal.late import logger
 from npuhal.records import replace
 from npuhal.words import count as counted
 from runtime import errors
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from runtime.launch.program import Program
     from runtime.launch.protocols import BoundLaunch, DeviceLaunch, Launch
 
-_LOG = logging.getLogger(__name__)
+_LOG = logger(__name__)
 
 ANY_COUNT = 128
 """Argument count of a kernel whose compiler wrote none: any number is taken."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import logging
 import threading
 from collections import deque
 from typing import TYPE_CHECKING
 
+from npuhal.late import logger
 from runtime.launch.task_records import (
     ADDRESS,
     CAPTURED,
@@ -26,7 +26,7 @@ from runtime.launch.watching import Watch
 if TYPE_CHECKING:
     from runtime.core.process.runtime import Runtime
 
-_LOG = logging.getLogger("runtime.launch")
+_LOG = logger("runtime.launch")
 _NS = 1000
 
 

@@ -17,7 +17,6 @@ order.
 from __future__ import annotations
 
 import ctypes
-import logging
 import os
 import struct
 import threading
@@ -26,12 +25,13 @@ from typing import Any
 
 from chips import Chip
 from chips.memory_rules import internal_flags
+from npuhal.late import logger
 from runtime import errors
 from runtime.driver.memory import MemoryDriver
 from runtime.driver.queues.arguments import WindowDriver
 from runtime.errors.closing import each
 
-_LOG = logging.getLogger(__name__)
+_LOG = logger(__name__)
 
 SUPER_BYTES = 15360
 _INCREMENT = 40960

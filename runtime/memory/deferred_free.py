@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import logging
 import threading
 import weakref
 from collections import deque
@@ -12,6 +11,7 @@ from itertools import repeat, starmap
 from typing import TYPE_CHECKING, Any
 
 from npuhal.changed import try_lock
+from npuhal.late import logger
 from runtime import errors
 from runtime.errors.closing import NOTHING, Again, Once
 from runtime.memory.fences import Fence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Release = Callable[[], None]
 
-_LOG = logging.getLogger(__name__)
+_LOG = logger(__name__)
 
 
 def _passed() -> bool:

@@ -24,8 +24,8 @@ modules loaded and every data class written at once."""
 MOST_MODULES = 400
 """Modules of these packages in the process after its first launch."""
 UNNEEDED = (
-    "numpy", "yaml", "dataclasses", "inspect", "rich", "tenacity", "runtime.feature", "runtime.capi", "runtime.trace",
-    "runtime.cli", "runtime.testing", "runtime.launch.batch.batch", "chips.verify", "fakes.checkers.hub",
+    "numpy", "yaml", "dataclasses", "inspect", "logging", "traceback", "rich", "tenacity", "runtime.feature", "runtime.capi",
+    "runtime.trace", "runtime.cli", "runtime.testing", "runtime.launch.batch.batch", "chips.verify", "fakes.checkers.hub",
     "fakes.shared.card",
 )  # fmt: skip
 """Modules and packages that a program which only launches does not need."""

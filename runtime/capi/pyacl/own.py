@@ -10,13 +10,14 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from npuhal.late import logger
 from runtime.capi.pyacl import util
 from runtime.capi.pyacl.binding import Function, process
 from runtime.core.callbacks.exceptions import ExceptionInfo
 from runtime.errors import tables
 
-_LOG = logging.getLogger(__name__)
-_APPLICATION = logging.getLogger("runtime.application")
+_LOG = logger(__name__)
+_APPLICATION = logger("runtime.application")
 _LEVELS = {0: logging.DEBUG, 1: logging.INFO, 2: logging.WARNING, 3: logging.ERROR}
 """aclLogLevel (acl_base_rt.h)."""
 _LINE = 1024

@@ -16,6 +16,7 @@ from functools import cache, partial
 from typing import Any
 
 from npuhal import shim_settings
+from npuhal.late import logger
 from runtime import errors
 from runtime.api.process import Runtime
 from runtime.capi.aclrt import Out
@@ -28,7 +29,7 @@ from runtime.core.callbacks.exceptions import ExceptionInfo
 from runtime.errors import tables
 from runtime.memory import caller
 
-_LOG = logging.getLogger(__name__)
+_LOG = logger(__name__)
 _BRIDGE = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_uint32, ctypes.c_void_p)
 _END = 0xFFFFFFFF
 _ALL_ONES = 0xFFFFFFFF

@@ -10,7 +10,6 @@ has returned, and the clearing of that signal.
 
 from __future__ import annotations
 
-import logging
 import sys
 import threading
 import time
@@ -19,6 +18,7 @@ from functools import partial
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
+from npuhal.late import logger
 from npuhal.records import replace
 from runtime import errors
 from runtime.core.callbacks.subscription import Function, Group, Subscription
@@ -28,7 +28,7 @@ from runtime.driver.queues.callbacks import CallbackDriver, CallbackReport
 if TYPE_CHECKING:
     from runtime.core.ports import ContextPort, DevicePort, SignalPort, StreamPort
 
-_LOG = logging.getLogger(__name__)
+_LOG = logger(__name__)
 _SLICE_MS = 200
 """Longest wait inside the driver, so that a waiting thread can be interrupted and stopped."""
 _AGAIN_S = 0.01

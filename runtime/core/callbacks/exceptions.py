@@ -7,15 +7,15 @@ waits for a stream; it must not wait for the device itself. What it raises is lo
 from __future__ import annotations
 
 import enum
-import logging
 import threading
 from collections.abc import Callable
 from typing import Any
 
+from npuhal.late import logger
 from npuhal.records import dataclass
 from runtime import errors
 
-_LOG = logging.getLogger(__name__)
+_LOG = logger(__name__)
 
 
 class ExceptionKind(enum.Enum):

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from npuhal.late import logger
 from npuhal.records import dataclass
 from runtime.core.diagnostics.tracing import span
 
 if TYPE_CHECKING:
     from runtime.core.ports import RuntimePort
 
-_LOG = logging.getLogger(__name__)
+_LOG = logger(__name__)
 _SLOW_S = 2.0
 """A phase that takes longer is worth a warning: it is then most of what the user waits for."""
 

@@ -7,10 +7,10 @@ shorter than the outer one never gets to say what hangs.
 from __future__ import annotations
 
 import itertools
-import logging
 import math
 from typing import TYPE_CHECKING
 
+from npuhal.late import logger
 from npuhal.records import dataclass
 from runtime.core.device import teardown
 from runtime.core.diagnostics import hang
@@ -19,7 +19,7 @@ from runtime.errors.misuse import advise
 if TYPE_CHECKING:
     from runtime.core.ports import DevicePort, StreamPort, TimeoutsPort
 
-_LOG = logging.getLogger(__name__)
+_LOG = logger(__name__)
 STREAM_LIMIT_S = 60.0
 """How long an abort waits for the end of a stream's tasks."""
 _FIXED, _DEFAULT = "fixed", "default"

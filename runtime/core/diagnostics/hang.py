@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-import logging
 import math
 import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from chips.tasks import TaskType
+from npuhal.late import logger
 from runtime import errors
 from runtime.core.sync.recording import Waiting
 from runtime.core.sync.signals import Signal
@@ -24,7 +24,7 @@ VARIABLE = "NPUHAL_HANG_S"
 
 DEFAULT_S = 60.0
 
-_LOG = logging.getLogger(__name__)
+_LOG = logger(__name__)
 _SHOWN = 8
 """Pending tasks and queue entries that are listed."""
 

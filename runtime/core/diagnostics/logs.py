@@ -19,27 +19,35 @@ written when they arise (ASCEND_LOG_SYNC_SAVE), and there is one file per proces
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
+from npuhal.late import logger
 from npuhal.records import dataclass, field
 
-EVENT = logging.CRITICAL + 10
-"""Level of lines about the lives of devices and streams; only ASCEND_GLOBAL_EVENT_ENABLE=0 stops them."""
+if TYPE_CHECKING:
+    import logging
 
-_LIFE = logging.getLogger(__name__)
-_LAUNCH = logging.getLogger("runtime.launch")
+EVENT = 60
+"""Level of lines about the lives of devices and streams, above logging.CRITICAL; only ASCEND_GLOBAL_EVENT_ENABLE=0
+stops them."""
+
+_LIFE = logger(__name__)
+_LAUNCH = logger("runtime.launch")
+_DEBUG = 10
+"""logging.DEBUG, which is not loaded for asking whether somebody listens."""
 
 MODULES = {"RUNTIME": "runtime", "ASCENDCL": "runtime.api", "DRV": "npuhal"}
 """Loggers by the names that ASCEND_MODULE_LOG_LEVEL uses; other names belong to other components."""
 
-_LEVELS = {0: logging.DEBUG, 1: logging.INFO, 2: logging.WARNING, 3: logging.ERROR, 4: logging.CRITICAL + 1}
+_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", 51)
+"""Levels by the numbers of the variables; with the last one, only events are logged."""
 _ERROR, _INFO = 3, 1
 _MODULE_LEVELS = re.compile(r"\w+=[0-4](:\w+=[0-4])*")
 _SWITCHES = (
@@ -51,10 +59,6 @@ _FORMAT = "[%(levelname)s] %(name)s(%(process)d,%(threadName)s):%(asctime)s.%(ms
 _TIME = "%Y-%m-%d-%H:%M:%S"
 _HANDLER = "npuhal: log variables"
 """Name by which the handler made here is recognised."""
-
-logging.addLevelName(EVENT, "EVENT")
-for _name in ("runtime", "npuhal"):
-    logging.getLogger(_name).addHandler(logging.NullHandler())  # a library says nothing unless it is asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +104,7 @@ class LogSettings:
         if not self.wanted:
             _LIFE.debug(text, *values)
         elif self.events:
+            _loaded()
             _LIFE.log(EVENT, text, *values)
 
     @property
@@ -110,7 +115,7 @@ class LogSettings:
         settings do, such as logging.basicConfig(level=logging.DEBUG), when the runtime starts.
         """
         if not self.wanted:
-            return _LAUNCH.isEnabledFor(logging.DEBUG)
+            return "logging" in sys.modules and _LAUNCH.isEnabledFor(_DEBUG)
         return self.modules.get("RUNTIME", self.level) <= _INFO
 
 
@@ -120,11 +125,14 @@ def configure(environ: Mapping[str, str] = os.environ) -> LogSettings:
     A folder that cannot be made is said once, on standard error; the program goes on without a log file.
     """
     settings = LogSettings.read(environ)
+    if not settings.wanted and "logging" not in sys.modules:
+        return settings
+    logging = _loaded()
     root = logging.getLogger("runtime")
     if not settings.wanted or any(handler.name == _HANDLER for handler in root.handlers):
         return settings
     try:
-        handler = _Stdout(sys.stdout) if settings.stdout else _file(settings)
+        handler = _stdout() if settings.stdout else _file(settings)
     except OSError as problem:
         print(f"npuhal: no log file can be written: {problem}; set ASCEND_PROCESS_LOG_PATH", file=sys.stderr)
         return settings
@@ -139,15 +147,27 @@ def configure(environ: Mapping[str, str] = os.environ) -> LogSettings:
     return settings
 
 
-class _Stdout(logging.StreamHandler):  # type: ignore[type-arg]  # 3.10 cannot subscript it
-    """Standard output, which a program's reader may close before the program has ended (`... | head`)."""
+def _loaded() -> ModuleType:
+    """Return `logging`, which knows the name of our level."""
+    import logging  # late: few programs look at lines of ours
 
-    def handleError(self, record: logging.LogRecord) -> None:
-        """Stop writing once nobody reads; other mistakes are reported as logging does."""
-        if isinstance(sys.exc_info()[1], BrokenPipeError):
-            self.setStream(open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - as long as the process
-        else:
-            super().handleError(record)
+    logging.addLevelName(EVENT, "EVENT")
+    return logging
+
+
+def _stdout() -> logging.StreamHandler[Any]:
+    """Return a handler for standard output, which a program's reader may close before it has ended (`... | head`)."""
+    import logging
+
+    class Stdout(logging.StreamHandler):  # type: ignore[type-arg]  # 3.10 cannot subscript it
+        def handleError(self, record: logging.LogRecord) -> None:
+            """Stop writing once nobody reads; other mistakes are reported as logging does."""
+            if isinstance(sys.exc_info()[1], BrokenPipeError):
+                self.setStream(open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - as long as the process
+            else:
+                super().handleError(record)
+
+    return Stdout(sys.stdout)
 
 
 def _file(settings: LogSettings) -> logging.StreamHandler[Any]:

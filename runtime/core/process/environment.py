@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import os
 
+from npuhal.late import logger
 from runtime.errors.misuse import advise
 
-_LOG = logging.getLogger(__name__)
+_LOG = logger(__name__)
 
 
 class ReadOnce:

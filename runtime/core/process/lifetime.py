@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import itertools
-import logging
 import os
 import sys
 import threading
@@ -13,6 +12,7 @@ import weakref
 from typing import TYPE_CHECKING
 
 from npuhal.exit_status import end_with
+from npuhal.late import logger
 from runtime import errors
 from runtime.core.diagnostics import leaks
 from runtime.errors.misuse import advise
@@ -20,7 +20,7 @@ from runtime.errors.misuse import advise
 if TYPE_CHECKING:
     from runtime.core.process.runtime import Runtime
 
-_LOG = logging.getLogger(__name__)
+_LOG = logger(__name__)
 
 alive: weakref.WeakSet[Runtime] = weakref.WeakSet()
 """All runtimes of the process, for forks and for the exit."""

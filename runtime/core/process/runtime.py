@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import threading
 import time
@@ -11,6 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 import npuhal
+from npuhal.late import logger
 from npuhal.words import a
 from runtime import errors
 from runtime.core.callbacks.callback import HostCallbacks
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 SelfRuntime = TypeVar("SelfRuntime", bound="Runtime")
 
-_LOG = logging.getLogger(__name__)
+_LOG = logger(__name__)
 
 
 class Runtime(NotCopied):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from npuhal.late import logger
 from npuhal.records import dataclass
 from runtime import errors
 from runtime.errors.misuse import advise
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 STRICT = "NPUHAL_STRICT"
 """Set to 1, what is only suspicious is an error instead of a warning."""
-_LOG = logging.getLogger(__name__)
+_LOG = logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import logging
 import os
 import threading
 from collections import deque
@@ -11,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from chips.tasks import EventRecord
+from npuhal.late import logger
 from runtime import errors
 from runtime.core.diagnostics import resource_report
 from runtime.core.process.handles import Children
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from runtime.core.ports import DevicePort, StreamPort
     from runtime.core.sync.timelines import Timelines
 
-_LOG = logging.getLogger(__name__)
+_LOG = logger(__name__)
 
 
 class Counter:

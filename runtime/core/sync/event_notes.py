@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING
+
+from npuhal.late import logger
 
 if TYPE_CHECKING:
     from runtime.core.ports import StreamPort
     from runtime.core.sync.event_state import EventState
 
-_LOG = logging.getLogger(__name__)
+_LOG = logger(__name__)
 
 
 def reused(event: EventState, stream: StreamPort) -> None:

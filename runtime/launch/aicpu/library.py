@@ -7,7 +7,6 @@ structs CpuSoBuf and BatchProcCpuOpFromBufArgs, both packed.
 from __future__ import annotations
 
 import contextlib
-import logging
 import struct
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 from chips.memory_rules import internal_flags
 from chips.tasks import AicpuKernel
 from chips.tasks.kernel import NEVER_TIMEOUT_US
+from npuhal.late import logger
 from runtime import errors
 from runtime.core.submission.ring import TaskInfo
 from runtime.launch.block import HostBlock
@@ -23,7 +23,7 @@ from runtime.launch.slow_path import submit_block
 if TYPE_CHECKING:
     from runtime.core.device.device import Device
 
-_LOG = logging.getLogger(__name__)
+_LOG = logger(__name__)
 _OPEN, _GIVE_UP = "batchLoadsoFrombuf", "deleteCustOp"
 _LIBRARY = struct.Struct("<QIQI")
 """Address and bytes of the library, address and bytes of its name."""

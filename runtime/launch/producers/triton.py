@@ -8,7 +8,6 @@ Triton itself is not needed, nor torch or a C++ compiler.
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -28,6 +27,7 @@ from chips.binary.producers.triton import (
 )
 from chips.binary.producers.triton.grid import axes_of
 from chips.binary.producers.triton.layout import passes_sync_address
+from npuhal.late import logger
 from runtime import errors
 from runtime.launch.options import LaunchOptions
 from runtime.launch.producers.triton_grid import Plan, grid_function
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from runtime.core.stream.stream import Stream
     from runtime.launch.kernel import Kernel
 
-_LOG = logging.getLogger(__name__)
+_LOG = logger(__name__)
 _MOST_BLOCKS: Final = 0xFFFF
 _MOST_GRIDS: Final = 512
 _TRUE: Final = ("true", "1")

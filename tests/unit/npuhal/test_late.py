@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import logging
 import pkgutil
 import subprocess
 import sys
@@ -75,3 +76,35 @@ def test_a_name_is_one_object_for_all_threads() -> None:
         "print(len(found), len(set(found)))"
     )
     assert found == "8 1"
+
+
+def test_a_logger_loads_logging_for_what_could_be_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "logging")
+    log = late.logger("npuhal.late.nobody")
+    log.debug("quiet %d", 1)
+    log.info("quiet")
+    assert "logging" not in sys.modules
+    log.warning("said")
+    assert "logging" in sys.modules
+
+
+def test_a_logger_is_that_of_logging(caplog: pytest.LogCaptureFixture) -> None:
+    log = late.logger("runtime.late.test")
+    with caplog.at_level(logging.DEBUG, "runtime.late.test"):
+        for _ in range(2):
+            log.debug("one of %s", "two")
+    assert [(each.name, each.filename, each.getMessage()) for each in caplog.records] == [
+        ("runtime.late.test", Path(__file__).name, "one of two")
+    ] * 2
+    quiet = [each for each in logging.getLogger("runtime").handlers if isinstance(each, logging.NullHandler)]
+    assert len(quiet) == 1
+    assert log.name == "runtime.late.test"
+    assert log.isEnabledFor(logging.CRITICAL)
+
+
+def test_other_packages_are_heard_without_a_handler() -> None:
+    program = "from npuhal.late import logger\nfor n in ('runtime.a', 'npuhal.b', 'chips.c'): logger(n).warning(n)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, check=True, timeout=60, capture_output=True, text=True
+    )
+    assert done.stderr == "chips.c\n"

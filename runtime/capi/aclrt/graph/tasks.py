@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-import logging
 import struct
 from collections.abc import Sequence
 
 from chips.tasks import CoreKernel, MemWaitValue, MemWriteValue, WriteValue
 from npuhal.files import write_whole
+from npuhal.late import logger
 from runtime import errors
 from runtime.capi.aclrt.checks import (
     context,
@@ -37,7 +37,7 @@ from runtime.launch.block import HostBlock
 from runtime.launch.kernel import Kernel
 from runtime.memory import caller
 
-_LOG = logging.getLogger(__name__)
+_LOG = logger(__name__)
 _COUNT = struct.Struct("<I")
 _TASK = struct.Struct("<I12xQQQ32x")
 """aclmdlRITaskParams up to its union: type, task group, address and size of the operator's information."""

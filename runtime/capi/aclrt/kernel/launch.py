@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import logging
-
 from chips.binary import AicpuKernel, MixType
+from npuhal.late import logger
 from runtime import errors
 from runtime.capi.aclrt.checks import context, live, null, own, reserved, zero
 from runtime.capi.aclrt.entry import entry, need, need_rt, own_stream_of, stream_of
@@ -23,7 +22,7 @@ from runtime.launch.kernel import Kernel
 from runtime.launch.options import PLAIN, LaunchOptions, check_engine, from_attributes
 from runtime.memory import caller
 
-_LOG = logging.getLogger(__name__)
+_LOG = logger(__name__)
 _BLOCK_MASK = 0xFFFF
 
 

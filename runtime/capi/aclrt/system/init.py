@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 
 from npuhal.files import read_text
+from npuhal.late import logger
 from npuhal.words import shown
 from runtime import errors
 from runtime.capi.aclrt.checks import null, null_rt
@@ -15,7 +15,7 @@ from runtime.capi.aclrt.kinds import I32, U64, Address, Enum, Size, Text
 from runtime.capi.aclrt.state import Acl
 from runtime.capi.aclrt.system import configuration, hooks
 
-_LOG = logging.getLogger(__name__)
+_LOG = logger(__name__)
 
 _VERSION = (1, 17, 0)
 """Of the interface that these functions are (acl_rt.h): major, minor, patch."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+from npuhal.late import logger
 from runtime import errors
 from runtime.capi.aclrt.checks import null, refuse
 from runtime.capi.aclrt.entry import Out, entry
@@ -11,7 +12,7 @@ from runtime.capi.aclrt.kinds import I32, U32, Address, Enum, Text
 from runtime.capi.aclrt.state import Acl
 from runtime.memory import caller
 
-_LOG = logging.getLogger(__name__)
+_LOG = logger(__name__)
 _LEVELS = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR)
 """aclLogLevel."""
 _LINE_BYTES = 1024

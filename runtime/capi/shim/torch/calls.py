@@ -6,13 +6,13 @@ What is here has sense without a device; of what is not, `absent` says the name,
 from __future__ import annotations
 
 import ctypes
-import logging
 import os
 import sys
 import threading
 from collections.abc import Callable
 from functools import cache
 
+from npuhal.late import logger
 from npuhal.loader import URL_VARIABLE
 from runtime import errors
 from runtime.capi.aclrt import Out
@@ -20,7 +20,7 @@ from runtime.capi.pyacl.binding import process
 from runtime.capi.shim import declarations as c
 from runtime.errors import tables
 
-_LOG = logging.getLogger(__name__)
+_LOG = logger(__name__)
 
 DEFAULT_URL = "fake://ascend910b3"
 """The machine where none is named."""

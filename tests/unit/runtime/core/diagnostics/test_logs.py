@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.core.diagnostics.logs import LogSettings
+from runtime.core.diagnostics.logs import LogSettings, configure
 
 PROGRAM = """
 import runtime
@@ -91,6 +91,7 @@ def test_the_variables_are_read_as_documented(environ: dict[str, str], expected:
 
 
 def test_levels_are_those_of_logging() -> None:
+    configure({})
     assert logging.getLevelName("EVENT") > logging.CRITICAL
 
 

@@ -91,10 +91,7 @@ class Layout:
         self.fill: dict[str, int] = dict(fill or {})
         self.vary = vary
         self._slots = {field.name: (field.offset, field.width) for field in fields}
-        used = 0
-        for field in fields:
-            used |= ((1 << field.width) - 1) << field.offset
-        self._reserved = ((1 << (size * 8)) - 1) & ~used
+        self._reserved: int | None = None
         self._encoders: dict[tuple[str, ...], Encode] = {}
         self._decoder: Callable[[bytes], dict[str, int]] | None = None
 
@@ -164,6 +161,11 @@ class Layout:
     def reserved_bits(self, raw: bytes) -> int:
         """Return the bits of ``raw`` that lie in reserved fields, in place: 0 for a clean struct."""
         self._check_size(raw)
+        if self._reserved is None:
+            used = 0
+            for offset, width in self._slots.values():
+                used |= ((1 << width) - 1) << offset
+            self._reserved = ((1 << (self.size * 8)) - 1) & ~used
         return int.from_bytes(raw, "little") & self._reserved
 
     def matches(self, raw: bytes) -> bool:
@@ -231,23 +233,26 @@ class LayoutSet(Mapping[str, Layout]):
 
 def parse_fields(text: str, base: Layout | None = None) -> tuple[tuple[Field, ...], int]:
     """Parse ``name:bits`` items behind ``base``; returns the fields and the total size in bits."""
-    fields: list[Field] = list(base.fields) if base else []
-    seen = {field.name for field in fields}
+    slots, end = _placed(text, base)
+    return tuple(Field(name, offset, width) for name, (offset, width) in slots.items()), end
+
+
+def _placed(text: str, base: Layout | None) -> tuple[dict[str, tuple[int, int]], int]:
+    """Parse as `parse_fields` does; gives offset and width of each field by its name."""
+    slots = dict(base._slots) if base else {}
     at = base.size * 8 if base else 0
     for item in text.split():
         name, _, shape = item.partition(":")
         bits, _, count = shape.partition("*")
-        if not bits.isdigit() or (count and not count.isdigit()) or int(bits) == 0:
+        if not bits.isdigit() or (count and not count.isdigit()) or (width := int(bits)) == 0:
             raise LayoutError(f"{item!r} is not name:bits or name:bits*count")
-        names = [f"{name}[{index}]" for index in range(int(count))] if count else [name]
-        for element in names:
+        for element in [f"{name}[{index}]" for index in range(int(count))] if count else (name,):
             if name != "-":
-                if element in seen:
+                if element in slots:
                     raise LayoutError(f"field {element!r} stands twice")
-                seen.add(element)
-                fields.append(Field(element, at, int(bits)))
-            at += int(bits)
-    return tuple(fields), at
+                slots[element] = at, width
+            at += width
+    return slots, at
 
 
 def make_layout(name: str, entry: Mapping[str, Any], known: Mapping[str, Layout] | None = None) -> Layout:
@@ -262,23 +267,22 @@ def make_layout(name: str, entry: Mapping[str, Any], known: Mapping[str, Layout]
         if base is None:
             raise LayoutError(f"{name}: base {entry['base']!r} must stand before it")
     try:
-        fields, bits = parse_fields(str(entry.get("fields", "")), base)
+        slots, bits = _placed(str(entry.get("fields", "")), base)
     except LayoutError as wrong:
         raise LayoutError(f"{name}: {wrong}") from None
     if bits % 8:
         raise LayoutError(f"{name}: {bits} bits are not whole bytes")
-    slots = {field.name: field for field in fields}
     when = {**(base.when if base else {}), **entry.get("when", {})}
     fill = {**(base.fill if base else {}), **entry.get("fill", {})}
     for constant, value in (*when.items(), *fill.items()):
-        if constant not in slots or value >> slots[constant].width:
+        if constant not in slots or value >> slots[constant][1]:
             raise LayoutError(f"{name}: constant {constant} = {value} has no field to stand in")
     words = {word.name: word for word in base.vary} if base else {}
     for variable, slot in entry.get("vary", {}).items():
         words[variable] = _word(name, variable, str(slot), slots)
-    return Layout(
+    made = Layout(
         name,
-        fields,
+        (),
         bits // 8,
         c_struct=entry.get("struct", base.struct if base else ""),
         when=when,
@@ -286,16 +290,18 @@ def make_layout(name: str, entry: Mapping[str, Any], known: Mapping[str, Layout]
         task=entry.get("task", base.task if base else ""),
         vary=tuple(words.values()),
     )
+    made._slots = slots
+    return made
 
 
-def _word(layout: str, variable: str, slot: str, slots: Mapping[str, Field]) -> Word:
+def _word(layout: str, variable: str, slot: str, slots: Mapping[str, tuple[int, int]]) -> Word:
     name, _, shape = slot.partition("/")
     if name not in slots:
         raise LayoutError(f"{layout}: word {variable!r} starts at unknown field {name!r}")
-    field = slots[name]
-    bits, _, width = (shape or str(field.width)).partition("of")
-    word = Word(variable, field.offset // 8, int(bits), int(width or bits))
-    if word.width not in WORD_CODES or word.bits > word.width or field.offset % 8:
+    offset, wide = slots[name]
+    bits, _, width = (shape or str(wide)).partition("of")
+    word = Word(variable, offset // 8, int(bits), int(width or bits))
+    if word.width not in WORD_CODES or word.bits > word.width or offset % 8:
         raise LayoutError(f"{layout}: word {variable!r} ({slot}) is not 8, 16, 32 or 64 bits on a byte boundary")
     return word
 

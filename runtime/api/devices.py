@@ -6,21 +6,20 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from runtime.api import foreign
 from runtime.api.memory import DeviceMemory
 from runtime.api.streams import Stream
 from runtime.core.device.limits import CoreKind, Cores
 from runtime.core.device.time_limits import TimeLimit, time_limits
 from runtime.core.stream.dvpp_group import DvppGroup
 from runtime.core.stream.stream import StreamFlag
-from runtime.core.sync.event import Event
 from runtime.core.sync.event_flags import EventFlag
-from runtime.core.sync.notify import CountNotify, Notify
 from runtime.errors.arguments import check_instance, check_text, octets, whole, whole_or_none, wholes
 from runtime.launch.program import Program
 
 if TYPE_CHECKING:
     from runtime.api.generator import RandomGenerator
+    from runtime.core.sync.event import Event
+    from runtime.core.sync.notify import CountNotify, Notify
     from runtime.feature.messages import Channel, MessageQueue
     from runtime.launch.producers.library import Library
     from runtime.launch.producers.triton import TritonKernel
@@ -122,6 +121,8 @@ class Device(DeviceMemory):
             ContextError 107003: the stream is another device's.
             InvalidArgument 107000: it is nothing of the kind.
         """
+        from runtime.api import foreign
+
         self.check_open()
         return foreign.stream_of(self, other)
 
@@ -131,6 +132,8 @@ class Device(DeviceMemory):
         Args:
             shared: other processes may open it by what its `share` returns; it has no time stamps.
         """
+        from runtime.core.sync.event import Event
+
         self.check_open()
         if type(name) is not str:
             check_text("create_event", name=name)
@@ -140,23 +143,31 @@ class Device(DeviceMemory):
 
     def open_event(self, key: bytes) -> Event:
         """Return the event that another process has shared; `key` is what its `Event.share` returned."""
+        from runtime.core.sync.event import Event
+
         self.check_open()
         key = octets("open_event", "key", key, "pass what Event.share returned in the other process")
         return Event(self, EventFlag.IPC, shared=key)
 
     def create_notify(self) -> Notify:
         """Return a new notify, which takes one of the device's ids until it is closed."""
+        from runtime.core.sync.notify import Notify
+
         self.check_open()
         return Notify(self)
 
     def open_notify(self, name: bytes) -> Notify:
         """Return the notify that another process has shared; `name` is what its `Notify.export` returned."""
+        from runtime.core.sync.notify import Notify
+
         self.check_open()
         name = octets("open_notify", "name", name, "pass what Notify.export returned in the other process")
         return Notify(self, name)
 
     def create_count_notify(self) -> CountNotify:
         """Return a new counter that streams change and wait for; only chips with STARS v2 have them."""
+        from runtime.core.sync.notify import CountNotify
+
         self.check_open()
         return CountNotify(self)
 

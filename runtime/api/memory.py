@@ -32,7 +32,6 @@ from runtime.memory.fences import Fence, fence
 from runtime.memory.host import HostBuffer, ManagedBuffer, RegisteredBuffer
 from runtime.memory.ledger import InUse, Ledger
 from runtime.memory.location import Location
-from runtime.memory.ordered import OrderedPool, PoolAttribute
 from runtime.memory.report import MemoryReport
 from runtime.memory.virtual import AddressRange, PhysicalMemory, PhysicalPart
 
@@ -41,6 +40,8 @@ if TYPE_CHECKING:
 
     import numpy as np
     from numpy.typing import DTypeLike
+
+    from runtime.memory.ordered import OrderedPool
 
 AnyBuffer = TypeVar("AnyBuffer", bound=Buffer)
 
@@ -259,8 +260,7 @@ class DeviceMemory(core.Device):
         return MemoryReport(
             total, free, self.ledger.total(Location.DEVICE, Location.MANAGED),
             self.pool.memory_reserved() - sum(graphs.values()), graphs,
-            sum(pool.get(PoolAttribute.RESERVED_CURRENT, "memory_report") for pool in self.ordered_pools), components,
-            self.allocator.physical(),
+            sum(pool.reserved() for pool in self.ordered_pools), components, self.allocator.physical(),
         )
 
     def memory_snapshot(self) -> list[InUse]:

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from chips.tasks import MemWaitValue, WaitFor, WriteValue
 from runtime import errors
 from runtime.core.callbacks.subscription import name_of
-from runtime.core.device import overflow
 from runtime.core.device.limits import CoreKind, Cores
 from runtime.core.modes import LaunchBlocking
-from runtime.core.stream import abort, blocking
+from runtime.core.stream import blocking
 from runtime.core.stream import stream as core
 from runtime.core.sync.open_captures import CaptureMode
 from runtime.core.sync.value import submit_wait
@@ -110,6 +109,8 @@ class Stream(core.Stream):
             NotSupported 207000: the task scheduler cannot do it.
             Timeout 107019: the task has not ended within 60 s.
         """
+        from runtime.core.stream import abort
+
         abort.abort_stream(self)
 
     def stop(self) -> None:
@@ -121,6 +122,8 @@ class Stream(core.Stream):
             NotSupported 207000: the task scheduler cannot do it.
             Timeout: the task has not ended within 60 s.
         """
+        from runtime.core.stream import abort
+
         abort.stop_stream(self)
 
     # -- settings --------------------------------------------------------------------------------------------------
@@ -140,6 +143,8 @@ class Stream(core.Stream):
         Raises:
             NotSupported 207000: the chip cannot do it per stream.
         """
+        from runtime.core.device import overflow
+
         overflow.set_check(self, on)
 
     def set_launch_blocking(self, mode: LaunchBlocking) -> None:

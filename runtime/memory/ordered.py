@@ -245,6 +245,10 @@ class OrderedPool:
         """Return an attribute; 107000 with EE1001 for one that does not exist."""
         return self._values[self._known(attribute, call)]
 
+    def reserved(self) -> int:
+        """Return how many bytes of the device the pool holds."""
+        return self._values[PoolAttribute.RESERVED_CURRENT]
+
     def set(self, attribute: int, value: int, call: str) -> None:
         """Set a switch (0 or 1), the release threshold (up to the size), or a high-water mark to 0.
 

@@ -64,22 +64,26 @@ def _broken_off(stream: StreamPort, count: int) -> Iterator[bool]:
     Such a send calls `acquire` and `release`: an exception may come between them, or where the lock is not held.
     """
     ring = stream.ring
-    with stream.lock:  # a second time, where it is held
-        left = not stream.closed and was_sent(stream, ring.submitted + count)
-        yield left
-        ring.tidy()
-        if left:
-            ring.in_flight_start = None
-        stream.senders.seek(ring.tail)
-    with suppress(RuntimeError):  # it was not held
-        stream.lock.release()
+    try:
+        with stream.lock:  # a second time, where it is held
+            left = not stream.closed and was_sent(stream, ring.submitted + count)
+            yield left
+            ring.tidy()
+            if left:
+                ring.in_flight_start = None
+            stream.senders.seek(ring.tail)
+    finally:  # another interrupt, too, leaves no lock held
+        with suppress(RuntimeError):  # it was not held
+            stream.lock.release()
 
 
 def repair_stored(stream: StreamPort) -> None:
     """Give the position back that a prepared send had taken for an entry which the host keeps."""
     ring = stream.ring
-    with stream.lock:  # as above
-        if ring.in_flight_start is not None:
-            stream.own_sink.rollback(stream, 1)
-    with suppress(RuntimeError):
-        stream.lock.release()
+    try:
+        with stream.lock:  # as above
+            if ring.in_flight_start is not None:
+                stream.own_sink.rollback(stream, 1)
+    finally:
+        with suppress(RuntimeError):
+            stream.lock.release()

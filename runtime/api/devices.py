@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -126,43 +127,47 @@ class Device(DeviceMemory):
         self.check_open()
         return foreign.stream_of(self, other)
 
+    @cached_property
+    def _event_type(self) -> type[Event]:
+        from runtime.core.sync.event import Event  # late: many programs make none
+
+        return Event
+
+    @cached_property
+    def _notify_type(self) -> type[Notify]:
+        from runtime.core.sync.notify import Notify  # late, as events are
+
+        return Notify
+
     def create_event(self, *, timing: bool = False, shared: bool = False, name: str = "") -> Event:
         """Return a new event; with `timing`, two of them can be subtracted to get milliseconds.
 
         Args:
             shared: other processes may open it by what its `share` returns; it has no time stamps.
         """
-        from runtime.core.sync.event import Event
-
         self.check_open()
         if type(name) is not str:
             check_text("create_event", name=name)
         if shared:
-            return Event(self, EventFlag.IPC, name=name)
-        return Event(self, _TIMED if timing else EventFlag.DDSYNC, name=name)
+            return self._event_type(self, EventFlag.IPC, name=name)
+        return self._event_type(self, _TIMED if timing else EventFlag.DDSYNC, name=name)
 
     def open_event(self, key: bytes) -> Event:
         """Return the event that another process has shared; `key` is what its `Event.share` returned."""
-        from runtime.core.sync.event import Event
-
         self.check_open()
         key = octets("open_event", "key", key, "pass what Event.share returned in the other process")
-        return Event(self, EventFlag.IPC, shared=key)
+        return self._event_type(self, EventFlag.IPC, shared=key)
 
     def create_notify(self) -> Notify:
         """Return a new notify, which takes one of the device's ids until it is closed."""
-        from runtime.core.sync.notify import Notify
-
         self.check_open()
-        return Notify(self)
+        return self._notify_type(self)
 
     def open_notify(self, name: bytes) -> Notify:
         """Return the notify that another process has shared; `name` is what its `Notify.export` returned."""
-        from runtime.core.sync.notify import Notify
-
         self.check_open()
         name = octets("open_notify", "name", name, "pass what Notify.export returned in the other process")
-        return Notify(self, name)
+        return self._notify_type(self, name)
 
     def create_count_notify(self) -> CountNotify:
         """Return a new counter that streams change and wait for; only chips with STARS v2 have them."""

@@ -12,16 +12,18 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from runtime import errors
 from runtime.api import Device, Kernel, Runtime, Stream
 from runtime.cli.sample import minimal_kernel
 from runtime.core.stream.abort import abort_device
 from runtime.core.stream.stream import StreamFlag
 from runtime.feature.graph import Model
-from tests.tools.interrupts import Interrupter
+from tests.tools.interrupts import Alarm, Interrupter
 
 WAIT_MS = 20_000
 KERNELS = "fakes/kernels.py"
@@ -60,6 +62,16 @@ def finalizers_may_be_interrupted() -> Generator[None, None, None]:
         sys.unraisablehook = before
 
 
+@contextmanager
+def kernels_may_be_interrupted() -> Generator[None, None, None]:
+    """Let a task fail whose function, that stands for its kernel, an alarm has ended: such a one comes anywhere."""
+    try:
+        yield
+    except errors.RuntimeFault as fault:
+        if not any(f"has raised {each.__name__}" in str(fault) for each in (CtrlC, HandlerError)):
+            raise
+
+
 class Block:
     """Memory of one value per byte, and what may be in it: the value before an interrupted call, and behind it."""
 
@@ -72,7 +84,10 @@ class Block:
 class Storm:
     """One machine, and operations on it that are interrupted."""
 
-    def __init__(self, url: str, seed: int) -> None:
+    def __init__(self, url: str, seed: int, by: type[Alarm] | None = None) -> None:
+        """Args:
+        by: what interrupts; by default an `Interrupter`, which can do so at places of its choice.
+        """
         self.rng = random.Random(seed)
         self.machine = Runtime(url)
         self.device: Device = self.machine.device(0)
@@ -81,8 +96,9 @@ class Storm:
         self.ran: list[int] = []
         self.kernel = self.load()
         self.event = self.device.create_event()
-        self.interrupter = Interrupter(raises=CtrlC, never_inside=KERNELS, finalizers=True)
-        self.handler = Interrupter(raises=HandlerError, never_inside=KERNELS, finalizers=True)
+        chosen = partial(Interrupter, never_inside=KERNELS, finalizers=True) if by is None else by
+        self.interrupter = chosen(raises=CtrlC)
+        self.handler = chosen(raises=HandlerError)
         self.lengths: dict[str, int] = {}
         """How many places each operation has come to when it was last made without an interrupt."""
         self.struck: Counter[str] = Counter()
@@ -105,7 +121,8 @@ class Storm:
         if self.rng.random() < COUNTED or name not in self.lengths:
             self.lengths[name] = interrupter.count(operation)
         else:
-            self.struck[name] += interrupter.run(operation, self.rng.randrange(self.lengths[name]))
+            with kernels_may_be_interrupted():
+                self.struck[name] += interrupter.run(operation, self.rng.randrange(self.lengths[name]))
         try:
             self.recover()
             self.check()
@@ -126,6 +143,8 @@ class Storm:
     def check(self) -> None:
         """Wait for everything, and compare memory."""
         for stream in self.streams:
+            with kernels_may_be_interrupted():
+                stream.synchronize(WAIT_MS)
             stream.synchronize(WAIT_MS)
         for block in self.blocks:
             found = self.device.download(block.buffer)

@@ -8,14 +8,15 @@ from collections.abc import Callable
 import pytest
 
 from tests.stress.storm import CtrlC, HandlerError, Storm, finalizers_may_be_interrupted
+from tests.tools.interrupts import Alarm, OtherThread
 
 CHIPS = ("ascend910b3", "ascend950")
 Record = Callable[[str, object], None]
 
 
-def weather(url: str, seed: int, interrupts: int, record: Record) -> None:
+def weather(url: str, seed: int, interrupts: int, record: Record, by: type[Alarm] | None = None) -> None:
     with finalizers_may_be_interrupted():
-        storm = Storm(url, seed)
+        storm = Storm(url, seed, by)
         storm.run(interrupts)
         storm.check()
         storm.device.close(force=True)
@@ -34,6 +35,17 @@ def test_a_program_goes_on_after_interrupts(chip: str, record_property: Record) 
 @pytest.mark.parametrize("chip", CHIPS)
 def test_a_program_goes_on_after_5000_interrupts(tier: str, chip: str, record_property: Record) -> None:
     weather(f"{tier}://{chip}?seed=5", 5, 5000, record_property)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("by", [Alarm, OtherThread])
+@pytest.mark.parametrize("tier", ["fake", "fake-abi"])
+@pytest.mark.parametrize("chip", CHIPS)
+def test_a_program_goes_on_after_real_alarms(
+    chip: str, tier: str, by: type[Alarm], record_property: Record
+) -> None:
+    weather(f"{tier}://{chip}?seed=5", 5, 1000, record_property, by)
 
 
 def test_only_the_interrupts_of_a_storm_may_end_in_a_finalizer(monkeypatch: pytest.MonkeyPatch) -> None:

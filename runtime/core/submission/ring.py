@@ -225,13 +225,14 @@ class TaskRing:
 
     def reclaim(self, count: int, release: Callable[[list[Any]], None]) -> None:
         """Free `count` positions; what their argument blocks go back by, and their callbacks, is pending then."""
-        used, held = self._column(self.arguments, count), self._column(self.kept, count)
+        first = self.reclaimed % self.depth
+        used, held = self._column(self.arguments, first, count), self._column(self.kept, first, count)
         back, forget = partial(release, used), held.clear
         # An interrupt comes after a call or a jump back: what is taken out of the ring is pending with the next call.
         if held:
-            self._blank(self.kept, count, forget)
+            self._blank(self.kept, first, count, forget)
         if used:
-            self._blank(self.arguments, count, back)
+            self._blank(self.arguments, first, count, back)
         self.reclaimed += count
         self.limit = self._new_limit()
         completion_callbacks, reclaimed = self.completion_callbacks, self.reclaimed
@@ -243,16 +244,18 @@ class TaskRing:
     def _new_limit(self) -> int:
         return self.reclaimed + self.depth - 1
 
-    def _column(self, column: list[Any] | None, count: int) -> list[Any]:
-        """Return what is in the next `count` positions of a column."""
+    def _column(self, column: list[Any] | None, first: int, count: int) -> list[Any]:
+        """Return what is in so many positions of a column, from a first one on."""
         if column is None:
             return []
-        first, beyond = self.reclaimed % self.depth, self.reclaimed % self.depth + count - self.depth
-        return [*filter(None, column[first : first + count]), *filter(None, column[: max(beyond, 0)])]
+        found = [*filter(None, column[first : first + count])]
+        if (beyond := first + count - self.depth) > 0:
+            found += filter(None, column[:beyond])
+        return found
 
-    def _blank(self, column: Any, count: int, pending_callbacks: Finished) -> None:
-        """Empty the next `count` positions of a column; what was in them goes back by a pending callback."""
-        first, beyond = self.reclaimed % self.depth, self.reclaimed % self.depth + count - self.depth
+    def _blank(self, column: Any, first: int, count: int, pending_callbacks: Finished) -> None:
+        """Empty these positions of a column; what was in them goes back by a pending callback."""
+        beyond = first + count - self.depth
         if beyond > 0:
             column[first:] = [None] * (count - beyond)
             column[:beyond] = [None] * beyond

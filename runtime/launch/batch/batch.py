@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import chain
 from operator import attrgetter
@@ -108,14 +109,18 @@ class Batch:
             return
         how = kind.arguments
         assert how is not None
+        try:
+            self._note((kind, kind.pack(arguments), arguments))
+            return
+        except OtherTypes:
+            pass
         if how.count == len(arguments):  # else they fit only if some take several slots
             try:
                 kind.pack = pack = imager(tuple(map(type, arguments)), how.frame, how.blank)
                 self._note((kind, pack(arguments), arguments))
+                return
             except OtherTypes:
                 pass
-            else:
-                return
         words = launch_words(kernel, arguments)
         if len(words) == len(arguments):
             image = bytearray(how.blank)
@@ -126,20 +131,26 @@ class Batch:
 
     def _kind_of(self, kernel: Kernel, blocks: int, count: int, options: LaunchOptions) -> Kind | None:
         """Return the kind of such launches; None of those that do nothing, as options allow it."""
+        stream = self._stream
+        if type(blocks) is int and options is PLAIN and not stream.closed:
+            with suppress(TypeError, KeyError):
+                kind: Kind = stream.launchers[kernel, blocks, count, "batch"]  # all was checked when it was made
+                self._launches[kernel, blocks, count] = kind
+                return kind
         from runtime.launch.kernel import Kernel as Plain  # which loads this module's neighbours
 
         check_instance("batch", "kernel", kernel, Plain,
                        "batches take kernels of program.kernel(name); launch others by themselves")
-        blocks = kernel.check_launch(self._stream, blocks, options)
+        blocks = kernel.check_launch(stream, blocks, options)
         if not blocks:
             return None
-        key = (kernel, blocks, count) if options is PLAIN else (kernel, blocks, count, options)
-        kind = self._launches.get(key)
-        if kind is None:
-            kept, name = self._stream.launchers, (*key, "batch")
-            kind = kept.get(name) or self._kernel_kind(kernel, blocks, count, options)
-            kept[name] = self._launches[key] = kind
-        return kind
+        name: tuple[Any, ...] = (kernel, blocks, count) if options is PLAIN else (kernel, blocks, count, options)
+        if (known := self._launches.get(name)) is not None:
+            return known
+        key = (*name, "batch")
+        kept = stream.launchers.get(key) or self._kernel_kind(kernel, blocks, count, options)
+        stream.launchers[key] = self._launches[name] = kept
+        return kept
 
     def _kernel_kind(self, kernel: Kernel, blocks: int, count: int, options: LaunchOptions) -> Kind:
         stream = self._stream

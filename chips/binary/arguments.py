@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from enum import IntEnum
+from functools import lru_cache
 from typing import Final
 
 from chips.binary.notes import Notes
@@ -55,12 +56,13 @@ class Argument(NamedTuple):
     shape: int | None
 
 
-def list_arguments(dfx: memoryview) -> tuple[Argument, ...]:
+@lru_cache(maxsize=256)  # each launcher asks several times, and kernels of a library have few lists between them
+def list_arguments(dfx: bytes) -> tuple[Argument, ...]:
     """Return the arguments in a list, in order; items cut short and items without words are left out."""
     return tuple(_argument(words) for kind, words in _items(dfx) if kind == FunctionTlv.DFX_ARG_INFO and words)
 
 
-def _items(dfx: memoryview) -> Iterator[tuple[int, tuple[int, ...]]]:
+def _items(dfx: bytes | memoryview) -> Iterator[tuple[int, tuple[int, ...]]]:
     position = 0
     while position + 4 <= len(dfx):
         kind, count = struct.unpack_from(">HH", dfx, position)

@@ -87,7 +87,7 @@ class KernelMeta:
     @property
     def arguments(self) -> tuple[Argument, ...]:
         """The arguments the compiler listed, in order; empty when it listed none."""
-        return list_arguments(self.dfx)
+        return list_arguments(bytes(self.dfx))
 
 
 _RATIOS: Final = {(1, 2): 2, (2, 1): 2, (1, 1): 1, (1, 0): 0, (0, 1): 0}

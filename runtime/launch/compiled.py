@@ -30,23 +30,26 @@ if sends.extension is not None:
 
 
 def launch(
-    slow: Callable[..., None], send: Callable[..., None] | None, stream: Stream, pool: ArgumentPool, frame: Frame,
-    count: int, unit: int, size: int,
-) -> Callable[..., None]:
-    """Return the compiled launch of so many arguments, or the Python function where there is none.
+    slow: Callable[..., None], make_send: Callable[[], Callable[..., None] | None], stream: Stream, pool: ArgumentPool,
+    frame: Frame, count: int, unit: int, size: int,
+) -> Callable[..., None] | None:
+    """Return the compiled launch of so many arguments, or None where there is none.
 
     Args:
         slow: the Python function.
-        send: sends a block that is filled.
+        make_send: returns what sends a block that is filled.
         unit: bytes that are stored at a time.
         size: what the block takes.
     """
     words = len(frame.before) + count + len(frame.behind)
     padded = -(-words * SLOT_BYTES // unit) * unit
-    if sends.extension is None or not isinstance(send, sends.extension.Send) or frame.lead or stream.tracer is not None:
-        return slow
+    if sends.extension is None or frame.lead or stream.tracer is not None:
+        return None
     if padded > _MOST_WORDS * SLOT_BYTES or pool.way not in ("dma", "bar", "copy"):
-        return slow
+        return None
+    send = make_send()
+    if not isinstance(send, sends.extension.Send):
+        return None
     mover, move = _movers(stream, pool, size)
     _, refused = dma_of(stream, size) if pool.way == "dma" else copy_of(stream, size)
 

@@ -136,11 +136,22 @@ def _host_args_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, count:
         "filler_for": lambda arguments: packer_for(arguments, count, unit, frame),
         "take_block": partial(take_block, stream, pool, size), "slow_launch": slow,
     })  # fmt: skip
-    go = _sender(kernel, stream, task, info, opening, tracer)
-    if go is None:
-        return slow
-    send = _sender(kernel, stream, task, info, None, tracer)
-    return compiled.launch(go, send, stream, pool, frame, count, unit, size)
+    make_go = partial(_sender, kernel, stream, task, info, opening, tracer)
+    make_send = partial(_sender, kernel, stream, task, info, None, tracer)
+    return compiled.launch(_late(make_go, slow), make_send, stream, pool, frame, count, unit, size) or make_go() or slow
+
+
+def _late(make: Callable[[], Callable[..., None] | None], slow: Callable[..., None]) -> Callable[..., None]:
+    """Return what makes a launcher when it is first called: that behind a compiled one is rarely needed."""
+    made: Callable[..., None] | None = None
+
+    def launch(*arguments: Any) -> None:
+        nonlocal made
+        if made is None:
+            made = make() or slow
+        made(*arguments)
+
+    return launch
 
 
 def _captured_launcher(

@@ -84,11 +84,14 @@ def run_feeders(url: str, threads: int, streams: int, launches: int, *, faulty: 
         class Log(list[object]):
             """Counts kernels as they are executed instead of keeping a log of millions."""
 
+            def append(self, entry: Any) -> None:
+                if entry.stream in mine:
+                    places[entry.stream].append(entry.position)
+                    executed[entry.stream] += entry.kind == "kernel"
+
             def __iadd__(self, entries: Iterable[Any]) -> Log:  # type: ignore[override, misc]
                 for entry in entries:
-                    if entry.stream in mine:
-                        places[entry.stream].append(entry.position)
-                        executed[entry.stream] += entry.kind == "kernel"
+                    self.append(entry)
                 return self
 
         fake.log = Log()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import struct
 from typing import TYPE_CHECKING, Any
 
 from fakes.hal.chapter import Chapter
@@ -31,6 +32,9 @@ _EXHAUSTED = {
     "model": c.DRV_ERROR_NO_MODEL_RESOURCES, "notify": c.DRV_ERROR_NO_NOTIFY_RESOURCES,
 }  # fmt: skip
 _SPECIFIED = 2
+_INPUT, _OUTPUT = struct.Struct("<5I"), struct.Struct("<3I")
+"""halResourceIdInputInfo: type, tsId, resourceId and the first two words of `res`; halResourceIdOutputInfo: resourceId,
+and these."""
 _ALL = 0xFFFFFFFF
 _MANY_IDS_SINCE = 0x072418
 _FEW_IDS = 2048
@@ -56,46 +60,52 @@ class ResourceCalls(Chapter):
     def halResourceIdAlloc(self, devid: int, in_: Any, out: Any) -> int:
         """Hand out an id, any or a given one."""
         device = self.device(devid)
-        if not 0 <= devid < QUEUE_NUMBERS or in_ is None or out is None or in_.type not in _KINDS:
+        if not 0 <= devid < QUEUE_NUMBERS or in_ is None or out is None:
+            return c.DRV_ERROR_INVALID_VALUE
+        number_of_kind, scheduler, wanted, _, flags = _INPUT.unpack_from(in_)
+        kind = _KINDS.get(number_of_kind)
+        if kind is None:
             return c.DRV_ERROR_INVALID_VALUE
         if device is None or not device.opened:
             return c.DRV_ERROR_OPEN_FAILED
-        if in_.tsId >= self.schedulers(device):
+        if scheduler and scheduler >= self.schedulers(device):
             return c.DRV_ERROR_IOCRL_FAIL
-        kind = _KINDS[in_.type]
         pool = device.ids[kind]
-        if in_.res[1] & _SPECIFIED:
-            if not pool.take_this(in_.resourceId):
+        if flags & _SPECIFIED:
+            if not pool.take_this(wanted):
                 return _EXHAUSTED.get(kind, c.DRV_ERROR_NO_RESOURCES)
-            number: int | None = in_.resourceId
+            number: int | None = wanted
         else:
             number = pool.take(self._ceiling(kind))
         if number is None:
             return _EXHAUSTED.get(kind, c.DRV_ERROR_NO_RESOURCES)
         device.forget_signal(kind, number)
-        out.resourceId = number
-        out.res[0] = out.res[1] = 0
+        _OUTPUT.pack_into(out, 0, number, 0, 0)
         return 0
 
     def halResourceIdFree(self, devid: int, in_: Any) -> int:
         """Take an id back; a stream with a queue is refused."""
         device = self.device(devid)
-        if not 0 <= devid < QUEUE_NUMBERS or in_ is None or in_.tsId >= SCHEDULERS or in_.type not in _KINDS:
+        if not 0 <= devid < QUEUE_NUMBERS or in_ is None:
+            return c.DRV_ERROR_INVALID_VALUE
+        number_of_kind, scheduler, number, _, _ = _INPUT.unpack_from(in_)
+        kind = _KINDS.get(number_of_kind)
+        if kind is None or scheduler >= SCHEDULERS:
             return c.DRV_ERROR_INVALID_VALUE
         if device is None or not device.opened:
             return c.DRV_ERROR_OPEN_FAILED
-        if in_.tsId >= self.schedulers(device):
+        if scheduler and scheduler >= self.schedulers(device):
             return c.DRV_ERROR_IOCRL_FAIL
-        kind = _KINDS[in_.type]
-        if kind == "stream" and in_.resourceId in device.by_stream:
+        if kind == "stream" and number in device.by_stream:
             return c.DRV_ERROR_IOCRL_FAIL
-        if in_.resourceId not in device.ids[kind].used:
+        pool = device.ids[kind]
+        if number not in pool.used:
             return c.DRV_ERROR_IOCRL_FAIL
         if kind == "stream":
-            device.stream_memory.pop(in_.resourceId, None)
-            device.bound.pop(in_.resourceId, None)
-        device.forget_signal(kind, in_.resourceId)
-        device.ids[kind].give(in_.resourceId)  # last: until then an interrupt leaves it to be freed again
+            device.stream_memory.pop(number, None)
+            device.bound.pop(number, None)
+        device.forget_signal(kind, number)
+        pool.give(number)  # last: until then an interrupt leaves it to be freed again
         return 0
 
     def halResourceConfig(self, devid: int, in_: Any, para: Any) -> int:

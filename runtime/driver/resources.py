@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import struct
 from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
@@ -21,6 +22,8 @@ SQ = "SQ"
 """Queues: not handed out here, but counted (`usage`)."""
 _KIND_NAMES = {STREAM: "streams", EVENT: "events", MODEL: "models", NOTIFY: "notifies", COUNT_NOTIFY: "count-notifies",
            CACHE: "cache operations"}
+_INPUT = struct.Struct("<5I")
+"""Type, tsId, resourceId and the first two words of `res` in halResourceIdInputInfo."""
 
 
 @cache
@@ -28,6 +31,13 @@ def _type_of(kind: str) -> int:
     """Return the driver's number of a kind of ids."""
     number: int = getattr(c, f"DRV_{kind}_ID")
     return number
+
+
+def _new_blocks() -> tuple[bytearray, memoryview, Any, Any]:
+    """Return zero structures: memory of the input, words of the output, and references to both."""
+    asked, answer = (bytearray(ctypes.sizeof(kind)) for kind in (s.halResourceIdInputInfo, s.halResourceIdOutputInfo))
+    info, out = s.halResourceIdInputInfo.from_buffer(asked), s.halResourceIdOutputInfo.from_buffer(answer)
+    return asked, memoryview(answer).cast("I"), ctypes.byref(info), ctypes.byref(out)
 
 
 class IdDriver(HalCalls):
@@ -39,8 +49,8 @@ class IdDriver(HalCalls):
         super().__init__(calls.hal, calls.device_id)
         self.ts_id = ts_id
         self.resource_table = resource_table or ResourceTable()
-        self._spare: list[tuple[Any, Any, Any, Any]] = []
-        """What calls about ids are made with, while no call uses it: input, output, and references to them."""
+        self._spare: list[tuple[bytearray, memoryview, Any, Any]] = []
+        """What calls about ids are made with, while no call uses it: input, words of the output, references to both."""
 
     def _input(self, kind: str, resource_id: int = 0) -> Any:
         info = s.halResourceIdInputInfo()
@@ -56,25 +66,23 @@ class IdDriver(HalCalls):
         return number
 
     def _take(self, kind: str, wanted: int, priority: int, flags: int) -> int:
-        _, out, asked, answer = blocks = self._blocks(kind, wanted, priority, flags)
+        _, words, asked, answer = blocks = self._blocks(kind, wanted, priority, flags)
         rc = self.hal.halResourceIdAlloc(self.device_id, asked, answer)
-        number = int(out.resourceId)
+        number: int = words[0]
         self._spare.append(blocks)
         if rc:
             raise self._exhausted(rc, kind)
         return number
 
-    def _blocks(self, kind: str, resource_id: int, priority: int, flags: int) -> tuple[Any, Any, Any, Any]:
+    def _blocks(
+        self, kind: str, resource_id: int, priority: int, flags: int
+    ) -> tuple[bytearray, memoryview, Any, Any]:
         """Return filled structures for one call, which gives them to `_spare` when it has read the answer."""
         try:
             blocks = self._spare.pop()
         except IndexError:
-            info, out = s.halResourceIdInputInfo(), s.halResourceIdOutputInfo()
-            blocks = info, out, ctypes.byref(info), ctypes.byref(out)
-        info = blocks[0]
-        info.type, info.tsId, info.resourceId = _type_of(kind), self.ts_id, resource_id
-        res = info.res
-        res[0], res[1] = priority, flags
+            blocks = _new_blocks()
+        _INPUT.pack_into(blocks[0], 0, _type_of(kind), self.ts_id, resource_id, priority, flags)
         return blocks
 
     def take_again(self) -> None:

@@ -15,6 +15,15 @@ if TYPE_CHECKING:
     from chips.chip import Chip
 
 
+CAPABILITIES = {
+    "OVER_FLOW_DEBUG": 18, "D2D_ADDR_ASYNC": 19, "FLIPTASK": 20, "FFTSPLUS_TIMEOUT": 21, "MC2_RTS_SUPPORT_HCCL": 23,
+    "MC2_RTS_SUPPORT_HCCL_DC": 25, "TILING_KEY_SINK": 27, "MC2_ENHANCE": 30, "TASK_ABORT": 34, "STREAM_ABORT": 38,
+    "AICPU_NOTIMEOUT": 39, "CAPTURE_SQE_UPDATE": 42, "OP_EXEC_TIMEOUT_MS": 44, "SOFTWARE_SQ_ENABLE": 45,
+    "AICORE_NEVER_TIMEOUT": 46, "ACLGRAPH_COND_OP": 51,
+}  # fmt: skip
+"""Bit numbers in the capability bitmap of a task scheduler (TS_FEATURE_*)."""
+
+
 class TaskIds(NamedTuple):
     """The numbers a task gets with its slot.
 

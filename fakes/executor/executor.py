@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from chips import credit
 from chips.completion import ModelStatus
-from chips.env import EncodeEnv
+from chips.env import CAPABILITIES, EncodeEnv
 from fakes.errors import Hang, MemoryFault, NotModelled, StandInFailed, TaskFault
 from fakes.executor import (
     aicpu,
@@ -52,8 +52,6 @@ _IDS = ("event_id", "notify_id", "cnt_value")
 """Fields in which most entries of these kinds differ each time."""
 _NO_LIMIT = 255
 """Kernel credit that means: no time-out."""
-_LENT_QUEUES = 45
-"""The scheduler can execute queues that are lent to streams (TS_FEATURE_SOFTWARE_SQ_ENABLE)."""
 _STOPPED = 0x5B
 """What the completion of a task that was stopped on request says (TS_ERROR_AICORE_ERROR_SW)."""
 
@@ -121,7 +119,7 @@ class Executor:
         self._fast: list[Callable[[Device, SubmissionQueue, bytes, int], int] | None] = [None] * (TYPE + 1)
         """By type of the entry: the fast path for some such tasks."""
         self.names_queues = machine.chip.has("MODEL_ACL_GRAPH_SOFTWARE_ENABLE") and machine.options.scheduler_has(
-            _LENT_QUEUES
+            CAPABILITIES["SOFTWARE_SQ_ENABLE"]
         )
         """Whether reports about models name the queue of a task; otherwise its stream."""
 

@@ -55,7 +55,7 @@ class PooledRing(TaskRing):
         self._pool = pool
         self._next = 0
         self._taken: dict[int, int] = {}
-        """Ids in use and how many positions each has."""
+        """Ids in use, and the absolute position behind each task."""
 
     def fits(self, count: int) -> bool:
         """Whether the queue has space for `count` entries and the pool for a task."""
@@ -78,7 +78,7 @@ class PooledRing(TaskRing):
             # nothing from here on can be interrupted
             self.in_flight_start = self.submitted
             self._next = (task_id + 1) % NO_TASK
-            self._taken[task_id] = count
+            self._taken[task_id] = self.submitted + count
             pool.used += 1
             self.submitted += count
         return TaskIds(task_id, serial, first)
@@ -96,18 +96,22 @@ class PooledRing(TaskRing):
 
     def reclaim(self, count: int, release: Any) -> None:
         """Free positions; ids and slots of tasks whose last position is among them become free again."""
-        taken, pool = self._taken.copy(), self._pool
-        for offset in range(count):
-            task_id = self.ids[(self.reclaimed + offset) % self.depth]
-            if task_id in taken:
-                taken[task_id] -= 1
-        left = {task_id: positions for task_id, positions in taken.items() if positions}
-        finished = len(taken) - len(left)
-        with pool.lock:
-            # nothing from here on can be interrupted: done again, there is nothing left of these positions
-            self._taken = left
-            pool.used -= finished
+        with self._pool.lock:
+            self._finish(self.reclaimed + count)
         super().reclaim(count, release)
+
+    def _finish(self, end: int) -> None:
+        """Give up ids and slots of tasks that end at or before an absolute position; the pool's lock is held.
+
+        In no `with`, see `npuhal.changed` on loops and interrupts; done again, it finds what is left to do.
+        """
+        taken, pool = self._taken, self._pool
+        for position in range(self.reclaimed, end):
+            task_id = self.ids[position % self.depth]
+            if taken.get(task_id, end + 1) <= end:
+                # nothing from here on can be interrupted
+                del taken[task_id]
+                pool.used -= 1
 
     def id_at(self, position: int) -> int:
         """Return the id written at a position."""

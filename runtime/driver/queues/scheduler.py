@@ -9,18 +9,12 @@ import struct
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
+from chips.env import CAPABILITIES as CAPABILITIES
 from runtime import errors
 
 if TYPE_CHECKING:
     from runtime.driver.device import DeviceDriver
 
-CAPABILITIES = {
-    "OVER_FLOW_DEBUG": 18, "D2D_ADDR_ASYNC": 19, "FLIPTASK": 20, "FFTSPLUS_TIMEOUT": 21, "MC2_RTS_SUPPORT_HCCL": 23,
-    "MC2_RTS_SUPPORT_HCCL_DC": 25, "TILING_KEY_SINK": 27, "MC2_ENHANCE": 30, "TASK_ABORT": 34, "STREAM_ABORT": 38,
-    "AICPU_NOTIMEOUT": 39, "CAPTURE_SQE_UPDATE": 42, "OP_EXEC_TIMEOUT_MS": 44, "SOFTWARE_SQ_ENABLE": 45,
-    "AICORE_NEVER_TIMEOUT": 46, "ACLGRAPH_COND_OP": 51,
-}  # fmt: skip
-"""Bit numbers in the capability bitmap (TS_FEATURE_*)."""
 VERSIONS = {"TS_MODEL_ABORT": 11, "SET_STREAM_MODE": 13, "NOP_TASK": 28, "WAIT_TIMEOUT_DC": 32}
 """Versions from which on a scheduler can do what no bit is asked for (TS_VERSION_*)."""
 _EARLY = ("OVER_FLOW_DEBUG", "D2D_ADDR_ASYNC", "FLIPTASK", "FFTSPLUS_TIMEOUT", "MC2_RTS_SUPPORT_HCCL")

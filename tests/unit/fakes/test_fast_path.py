@@ -17,6 +17,7 @@ from fakes.machine.begun import DONE, NOT_PLAIN, RAN, STOPPED, WAITS
 from fakes.machine.card import Device
 from fakes.machine.queues import SubmissionQueue
 from fakes.schedule.scheduler import DeviceAhead, HostAhead, Policy, RoundRobin
+from runtime.cli.sample import minimal_kernel
 from tests.tools.fake_logs import Program
 
 CHIPS = ("ascend910b1", "ascend950pr_9599")
@@ -83,6 +84,37 @@ def test_signals_take_the_fast_path(chip: str, monkeypatch: pytest.MonkeyPatch) 
                 one.synchronize()
                 other.synchronize()
         assert seen.count(DONE) == 4 * 4  # each but the first of its kind
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("kept", ["context", "args", "neither"])
+def test_what_a_function_keeps_of_a_launch_stays_as_it_was(chip: str, kept: str) -> None:
+    """Kernels that follow each other are given one context, but for what their function has kept."""
+    contexts: list[Any] = []
+    seen: list[int] = []
+
+    def function(context: Any) -> None:
+        assert (context.block, context.blocks, context.cost_ns) == (0, 3, None)
+        context.cost_ns, context.blocks = 1000 * context.args[0], 99
+        contexts.extend([context] if kept == "context" else [context.args] if kept == "args" else [])
+        seen.append(context.args[0])
+
+    with runtime.Runtime(f"fake://{chip}?hbm=1g") as machine:
+        device: Any = machine.device(0)
+        kernel = device.load(minimal_kernel("keeps", 1), name="keeps").only
+        device.hal.fake.attach(kernel.code, function, name="keeps", grid=True)
+        stream = device.create_stream()
+        for number in range(1, 41):
+            kernel[3](number, stream=stream)
+        stream.synchronize()
+        assert seen == list(range(1, 41))
+        if kept == "context":
+            assert [context.args[0] for context in contexts] == seen
+            assert [context.cost_ns for context in contexts] == [1000 * number for number in seen]
+        if kept == "args":
+            assert [arguments[0] for arguments in contexts] == seen
+        costs = [entry.end - entry.start for entry in device.hal.fake.log if entry.kind == "kernel"]
+        assert costs == [1000 * number for number in seen]
 
 
 @pytest.mark.parametrize("kind", [RoundRobin, DeviceAhead, HostAhead])

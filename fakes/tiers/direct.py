@@ -170,18 +170,21 @@ class FakeApi(HalApi):
 
     def annotate(self, key: tuple[str, int], obj: object) -> None:
         """Remember what an id or address stands for, and how many bytes of a block of memory were asked for."""
-        if key[0] == "code":
-            self.fake.kernels.compiled_for(key[1], obj)
-        if key[0] == "block":
-            self._part(key[1], None if obj is None else getattr(obj, "size", 0), getattr(obj, "graph", -1))
-        if key[0] == "mem" and (block := self.fake.memory.find(key[1])) is not None and block.base == key[1]:
+        fake, (kind, number) = self.fake, key
+        if kind == "block":
+            size = None if obj is None else getattr(obj, "size", 0)
+            if size or fake.checks is not None:
+                self._part(number, size, getattr(obj, "graph", -1))
+        elif kind == "code":
+            fake.kernels.compiled_for(number, obj)
+        elif kind == "mem" and (block := fake.memory.find(number)) is not None and block.base == number:
             block.asked = min(getattr(obj, "size", 0), block.size)
-        if self.fake.checks is not None:
-            if key[0] == "entries" and isinstance(obj, tuple):
-                with self.fake.lock:
-                    self.fake.checks.recorded(key[1], *obj)
+        if fake.checks is not None:
+            if kind == "entries" and isinstance(obj, tuple):
+                with fake.lock:
+                    fake.checks.recorded(number, *obj)
                 return
-            self.fake.checks.names.set(key, obj)
+            fake.checks.names.set(key, obj)
 
     def _part(self, address: int, size: int | None, graph: int) -> None:
         with self.fake.lock:

@@ -197,6 +197,7 @@ class SegmentSource:
 
     def __init__(self, allocator: Allocator) -> None:
         self._allocator = allocator
+        self._note = allocator.memory.hal.annotate
         self.annotate = self._annotate if allocator.memory.hal.listens else None
 
     def take(self, size: int) -> int:
@@ -213,4 +214,4 @@ class SegmentSource:
 
     def _annotate(self, address: int, size: int | None, graph: int = -1) -> None:
         part = None if size is None else Held(size, Location.DEVICE, graph=graph)
-        self._allocator.memory.hal.annotate(("block", address), part)
+        self._note(("block", address), part)

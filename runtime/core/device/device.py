@@ -205,7 +205,9 @@ class Device(NotCopied):
 
     def streams(self) -> list[Stream]:
         """Return all streams that are alive: those of every context, then the device's own."""
-        members = [stream for context in self.contexts() for stream in context.all_streams()]
+        members = self.context.all_streams()
+        if others := self.runtime.slots[self.user_id].contexts:
+            members += tuple(stream for context in others for stream in context.all_streams())
         return list(dict.fromkeys((*members, *self.own_streams)))
 
     def create_dvpp_group(self) -> DvppGroup:

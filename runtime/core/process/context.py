@@ -215,7 +215,8 @@ class Context(NotCopied):
 
     def all_streams(self) -> tuple[Stream, ...]:
         """Return the streams that users made here and, last, the default one."""
-        return (*self.streams, *self.dropped, *([] if self._default is None else [self._default]))
+        default = () if self._default is None else (self._default,)
+        return (*self.streams.alive(), *self.dropped, *default)
 
     def synchronize(self, timeout_ms: int = -1) -> None:
         """Wait for all streams, the default one last; raises the first failure after all of them are done."""

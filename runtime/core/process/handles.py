@@ -218,13 +218,16 @@ class Children:
         """Take a new lock: in a child of fork, the old one may be held by a thread that is not there."""
         self._lock = threading.Lock()
 
-    def __iter__(self) -> Iterator[Any]:
+    def alive(self) -> list[Any]:
+        """Return the children that there are."""
+        if not self._members:
+            return []
         with self._lock:
             members = list(self._members.values())
-        for reference in members:
-            child = reference()
-            if child is not None:
-                yield child
+        return [child for reference in members if (child := reference()) is not None]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.alive())
 
     def __len__(self) -> int:
         return len(self._members)

@@ -101,15 +101,20 @@ class _Signal(NotCopied):
         """Give it up; its id goes back when what is queued is done, waits for it included. Closing twice does nothing.
         """
         if not self.closed:
-            device, handle = self.device, self._handle
-            dropped, rest = device.dropped, Steps((
-                *((Again(partial(device.runtime.handles.remove, handle)),) if handle else ()),
-                Again(partial(device.signals.events.remove, self)),
-                Again(partial(free_behind, device, Steps(self._releases()))),
-            ))  # fmt: skip
+            releases = list(self._releases())
+            free = releases[0] if len(releases) == 1 and isinstance(releases[0], Again) else Steps(releases)
+            dropped, rest = self.device.dropped, Steps((Again(partial(self._part, free)),))
             dropped += (rest,)  # no call, and none behind it: an interrupt comes before both or behind both
             self.closed = True
             rest.finish(dropped)
+
+    def _part(self, free: Callable[[], None]) -> None:
+        """Let nobody find it any more, and call what gives its id back; can be done again."""
+        device = self.device
+        if self._handle:
+            device.runtime.handles.remove(self._handle)
+        device.signals.events.remove(self)
+        free_behind(device, free)
 
     def _releases(self) -> Iterator[Callable[[], object]]:
         """Return the steps that give back what the driver has of it."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from chips.tasks import CoreKernel
 from npuhal.records import replace
 from runtime import errors
+from runtime.core.diagnostics.counters import counted
 from runtime.core.stream.blocking import blocks as waits
 from runtime.core.submission.ring import TICK
 from runtime.core.submission.runs import RunSender
@@ -112,14 +113,15 @@ class _Runs:
     """Sends rows of arguments, run by run; all that is the same for each run is made once."""
 
     __slots__ = (
-        "_add", "_contexts", "_filled", "_ids", "_info", "_kernel", "_most", "_movers", "_own", "_published", "_runs",
-        "_stream", "_stride", "_words",
+        "_add", "_contexts", "_counted", "_filled", "_ids", "_info", "_kernel", "_most", "_movers", "_own",
+        "_published", "_runs", "_stream", "_stride", "_words",
     )  # fmt: skip
 
     def __init__(self, stream: Stream, kernel: Kernel, task: CoreKernel, template: Template, count: int) -> None:
         import numpy as np
 
         self._stream, self._kernel, self._info = stream, kernel, info_of(kernel, task)
+        [(self._counted, _)] = counted([self._info])
         before, behind = kernel.hidden_words()
         lead = lead_of(stream, task)
         first = lead // SLOT_BYTES + len(before)
@@ -195,7 +197,7 @@ class _Runs:
             plain, published = self._published
             runs.rows[:count, 1] = plain
             runs.rows[runs.publishing(count), 1] = published
-        runs.send(count, blocks)
+        runs.send(count, blocks, kinds=((self._counted, count),))
         return count
 
     def _write(self, block: ArgumentBlock, size: int) -> None:

@@ -142,7 +142,7 @@ def row(spec: Spec, loop: Loop, chip: str, backend: str, calls: int) -> Row:
     number = 1 if spec.single else max(calls // spec.weight, 1)
     found = measure(loop, number)
     ratio = found.ratio / spec.share if spec.unit == "ns" else 0.0
-    beside = _target(spec.name, chip) if backend != "fake" else (0, float(_vendor()["fake"].get(spec.name, 0.0)))
+    beside = _target(spec.name, chip) if backend != "fake" else (0, float(targets()["fake"].get(spec.name, 0.0)))
     return Row(
         spec.name, chip, backend, number, found.value / spec.share, found.spread, ratio, *beside,
         unit=spec.unit, limit=spec.limit,
@@ -153,7 +153,7 @@ def _target(name: str, chip: str) -> tuple[int, float]:
     """Return the vendor's figure and the target ratio of a row."""
     from chips import find_chip
 
-    table = _vendor()
+    table = targets()
     if name in table["limits_ns"]:
         return 0, table["limits_ns"][name] / table["calibration_ns"]
     known = table["rows"].get(name)
@@ -167,6 +167,7 @@ def _target(name: str, chip: str) -> tuple[int, float]:
 
 
 @lru_cache
-def _vendor() -> dict[str, Any]:
+def targets() -> dict[str, Any]:
+    """Return what vendor.yaml states: figures of the vendor's runtime, and what we aim at, by the names of rows."""
     loaded: dict[str, Any] = yaml_file.load(Path(__file__).with_name("vendor.yaml"))
     return loaded

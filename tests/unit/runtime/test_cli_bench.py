@@ -45,7 +45,7 @@ def test_every_figure_of_the_vendor_has_a_row(suite: Suite) -> None:
         pytest.skip("this machine has no C compiler")
     operations = tuple(name for name in suite.groups if name.startswith("operations:") and "watching" not in name)
     rows = measured(suite._replace(groups=operations))
-    table = measure._vendor()
+    table = measure.targets()
     names = {row.name for row in rows}
     missing = set(table["rows"]) - names
     assert not missing

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+from typing import NamedTuple  # not that of npuhal: pytest loads this for every program that it tests
 
 import pytest
 
-from npuhal.tuples import NamedTuple
 from runtime.testing.search import Schedule
 
 _DEFAULT = "fake://ascend910b3"

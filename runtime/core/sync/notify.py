@@ -159,8 +159,9 @@ class Notify(_Signal):
         self._owner, self.device_only = device.device_id, device_only
         if device_only:
             device.need_for_cores("a notify")
+        own = device.driver.info.physical_id()  # for each notify, as the vendor's runtime asks
         if imported:
-            shared = self._names(device).open(imported, device.driver.info.physical_id())
+            shared = self._names(device).open(imported, own)
             number, self._owner = shared.number, shared.device_id
         else:
             number = _take(device, id_kinds.NOTIFY, self._flags)

@@ -148,7 +148,7 @@ def test_our_packages_use_them() -> None:
         path.name
         for package in ("npuhal", "chips", "runtime", "fakes")
         for path in (root / package).rglob("*.py")
-        if path.name != "tuples.py"
+        if path.name not in ("tuples.py", "choice.py")  # pytest loads that one without npuhal
         for node in ast.parse(path.read_text()).body
         if isinstance(node, ast.ImportFrom) and node.module == "typing"
         and any(alias.name == "NamedTuple" for alias in node.names)

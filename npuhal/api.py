@@ -42,6 +42,8 @@ class HalApi(HalCalls):
     """Whether the machine behind it moves only while a call is in progress: work in other threads gains nothing."""
     listens: bool = False
     """Whether anybody takes note of `annotate` and `remark`: who tells much, and often, asks first."""
+    follows_entries: bool = False
+    """Whether it takes note of the entries of graphs (`annotate`): there is one for each captured task."""
     tries_addresses: bool = False
     """Whether what stands above tries addresses of the program before it touches them: mistakes cost more than time."""
     fake: Any

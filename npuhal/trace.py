@@ -93,7 +93,7 @@ class TraceApi(HalApi):
     def __init__(self, inner: HalApi, log: Callable[[str], None] | None = None, capacity: int | None = None) -> None:
         super().__init__(f"trace+{inner.url}", inner.version)
         self.inner = inner
-        self.stepped = inner.stepped
+        self.stepped, self.follows_entries = inner.stepped, inner.follows_entries
         self.records: deque[Record] = deque(maxlen=capacity)
         self.names: dict[tuple[str, int], object] = {}
         self._log = log

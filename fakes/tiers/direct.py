@@ -152,7 +152,7 @@ class FakeApi(HalApi):
     def __init__(self, url: str, machine: Machine) -> None:
         super().__init__(url)
         self.fake = machine
-        self.stepped = not machine.options.free_run
+        self.stepped, self.follows_entries = not machine.options.free_run, machine.checks is not None
         self._calls = calls.build(machine)
 
     def has(self, name: str) -> bool:

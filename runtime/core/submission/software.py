@@ -74,7 +74,7 @@ class SoftwareSink(OwnSink):
         count = len(sqes) // SQE_BYTES
         position = stream.ring.submitted - count
         self.put(position, sqes)
-        if stream.device.hal.listens:
+        if stream.device.hal.follows_entries:
             annotate_entries(stream, position, count)
 
     def put(self, position: int, sqes: bytes) -> None:

@@ -67,7 +67,8 @@ class PooledRing(TaskRing):
         while task_id in self._taken:
             task_id = (task_id + 1) % NO_TASK
         first = self.submitted % self.depth
-        for offset in range(count):
+        self.ids[first], self.owners[first] = task_id, owner
+        for offset in range(1, count):
             position = (first + offset) % self.depth
             self.ids[position] = task_id
             self.owners[position] = owner

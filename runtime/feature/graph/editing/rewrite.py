@@ -81,7 +81,7 @@ def write(
 ) -> None:
     """Put SQEs at a node's positions; `done` is called once nothing of the old ones will be read any more."""
     holder = node.stream
-    if holder.device.hal.listens:
+    if holder.device.hal.follows_entries:
         annotate_entries(holder, node.position, node.count)
     sink = software_sink(holder)
     if sink is not None:

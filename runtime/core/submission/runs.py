@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from runtime.memory.arguments import ArgumentBlock
 
 LONGEST_RUN = 256
+PUBLISHES = 1
+"""The byte of an SQE that asks for the queue's head to be published."""
 
 
 @cache

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from chips.tasks import CoreKernel
 from chips.template import WORD_CODES
 from runtime.core.submission.prepared import template_of
+from runtime.core.submission.runs import PUBLISHES
 from runtime.launch.args import SLOT_BYTES, STORE_BYTES, block_bytes
 from runtime.launch.templates import context_template, launch_template, lead_of
 from runtime.launch.unrolled import Frame, Image, OtherTypes
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from runtime.core.submission.ring import TaskInfo
     from runtime.launch.kernel import Kernel
 
-_PUBLISHES = 1
-"""The byte of an SQE that asks for the queue's head to be published."""
 _MOST_ROWS = 64
 """Numbers of rows that a kind remembers."""
 
@@ -114,7 +113,7 @@ class Kind:
             else:
                 self.put = _putter(template, self.varied)
             if stream.env.ub_connected:
-                self.published = stream.plugin.publishing(template).row[_PUBLISHES]
+                self.published = stream.plugin.publishing(template).row[PUBLISHES]
         self._epoch = epoch
 
     def rows(self, count: int) -> Rows:

@@ -14,7 +14,7 @@ from runtime import errors
 from runtime.core.diagnostics.counters import counted
 from runtime.core.stream.blocking import blocks as waits
 from runtime.core.submission.ring import TICK
-from runtime.core.submission.runs import RunSender
+from runtime.core.submission.runs import PUBLISHES, RunSender
 from runtime.errors.arguments import several
 from runtime.launch.args import SLOT_BYTES, STORE_BYTES, all_slots, block_bytes, mover, take_block
 from runtime.launch.argument_check import check_slots
@@ -153,7 +153,7 @@ class _Runs:
             ]
         self._published = None
         if stream.env.ub_connected:
-            self._published = (template.row[1], stream.plugin.publishing(template).row[1])
+            self._published = (template.row[PUBLISHES], stream.plugin.publishing(template).row[PUBLISHES])
         self._movers: dict[tuple[ArgumentPool | None, int], Callable[[ArgumentBlock], None]] = {}
         self._add = np.add
 
@@ -195,8 +195,8 @@ class _Runs:
             self._add(offsets[:count], block.address, out=words[:count])
         if self._published is not None:
             plain, published = self._published
-            runs.rows[:count, 1] = plain
-            runs.rows[runs.publishing(count), 1] = published
+            runs.rows[:count, PUBLISHES] = plain
+            runs.rows[runs.publishing(count), PUBLISHES] = published
         runs.send(count, blocks, kinds=((self._counted, count),))
         return count
 

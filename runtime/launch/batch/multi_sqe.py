@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from runtime.core.submission.ring import TICK
-from runtime.core.submission.runs import LONGEST_RUN, RunSender
+from runtime.core.submission.runs import LONGEST_RUN, PUBLISHES, RunSender
 from runtime.driver.queues import SQE_BYTES
 from runtime.launch.args import mover, take_block
 from runtime.launch.batch.kinds import Kind
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 _MOST_KINDS, _MOST_SHAPES, _MOST_MOVERS = 256, 16, 64
 _LONGEST_SHAPE = 8192
 """Steps of a batch whose shape is remembered."""
-_PUBLISHES = 1
-"""The byte of an SQE that asks for the queue's head to be published."""
 
 
 class BatchSender(RunSender):
@@ -125,7 +123,7 @@ class Run:
                 runs.name(piece.infos, runs.column(self.shape.number))
                 if piece.published is not None:
                     asking = runs.publishing(count)
-                    runs.rows[asking, _PUBLISHES] = piece.published[asking]
+                    runs.rows[asking, PUBLISHES] = piece.published[asking]
                 runs.send(count, blocks, self.kept[piece.kept], piece.kinds)
         finally:
             if blocks:

@@ -524,8 +524,8 @@ static int move(Launch *self, PyObject *block, uint64_t address, const uint64_t 
     }
     if (!rc) return 1;
     if (PyErr_Occurred()) return 0;
-    PyObject *code = PyLong_FromLongLong(rc), *never = code ? PyObject_CallOneArg(self->held[REFUSED], code) : NULL;
-    Py_XDECREF(code), Py_XDECREF(never);
+    PyObject *code = PyLong_FromLongLong(rc);
+    if (code) hand(self->held[REFUSED], code), Py_DECREF(code);
     return 0;
 }
 

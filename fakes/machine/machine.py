@@ -105,9 +105,8 @@ class Machine:
         self.client_version = 0
         self.tells_user_memory = not self.driver.first
         """Whether an address of ordinary memory is an answer of its own: the first driver says so once it was asked."""
-        self.pending_error: BaseException | None = None
-        self.pending_for = 0
-        """The thread that it is raised in; 0: any."""
+        self.pending: list[tuple[int, BaseException]] = []
+        """What is still to be raised, and in which thread; 0: in any."""
         self.runner: threading.Thread | None = None
         """The thread of cards that run freely."""
         self.arrivals: Callable[[], bool] = lambda: False
@@ -255,16 +254,20 @@ class Machine:
         return "".join(f"{entry}\n" for entry in self.log)
 
     def raise_pending(self) -> None:
-        """Raise what went wrong on a thread of the device, once, in the next HAL call of the thread that it is for."""
+        """Raise one error that is pending for the calling thread or for any, once: it is no longer pending then."""
         if self.forked:
             raise FakeError(
                 f"this process was forked from {self._pid} after that one had opened a card: the driver's mappings do "
                 "not come along; start processes by spawn, or fork before the first card is opened"
             )
-        if self.pending_for in (0, threading.get_ident()):
-            error, self.pending_error, self.pending_for = self.pending_error, None, 0
-            if error is not None:
-                raise error
+        ours = (0, threading.get_ident())
+        for each in [*self.pending]:
+            if each[0] in ours:
+                try:
+                    self.pending.remove(each)
+                except ValueError:  # another thread has just taken it
+                    continue
+                raise each[1]
 
     def in_child(self) -> None:
         """After a fork: a machine nobody has opened a card of works on as the child's own, another one refuses all."""
@@ -273,7 +276,7 @@ class Machine:
             self.shared.forget()
         if any(device.opened for device in self.devices):
             self.forked = True
-            self.pending_error = FakeError("forked")
+            self.pending.append((0, FakeError("forked")))
             return
         if self.shared is not None:
             self.shared.table.enter()
@@ -318,7 +321,7 @@ class Machine:
                     self.arrivals()
                     worked = sum(device.run(64) for device in self.devices if device.active)
                 except Exception as error:
-                    self.pending_for, self.pending_error = 0, error
+                    self.pending.append((0, error))
                     worked = 0
                 if not worked:
                     waits = [device for device in self.devices if device.active]

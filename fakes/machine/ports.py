@@ -179,8 +179,7 @@ class Machine(Protocol):
     client_version: int
     tells_user_memory: bool
     send: Callable[[int, Any], int]
-    pending_error: BaseException | None
-    pending_for: int
+    pending: list[tuple[int, BaseException]]
 
     @property
     def chip(self) -> Chip:
@@ -312,7 +311,7 @@ class Machine(Protocol):
         """An attached function has raised, and its task has failed for it."""
 
     def raise_pending(self) -> None:
-        """Raise what went wrong on a thread of the device."""
+        """Raise one error that is pending for the calling thread or for any, once."""
 
     def in_child(self) -> None:
         """Follow a fork."""

@@ -95,10 +95,10 @@ class Service:
                     posts.take()
             if forgets:
                 posts.forget()
-            if machine.pending_error is not None:
+            if machine.pending:
                 with lock:
-                    error, machine.pending_error = machine.pending_error, None
-                if error is not None:
+                    failed, machine.pending[:] = machine.pending[:], ()
+                for _, error in failed:
                     self.failed("the device", error)
             values = list(unpack(args))
             for index, kind, known in views:

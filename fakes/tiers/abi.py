@@ -11,51 +11,41 @@ import ctypes
 import sys
 import threading
 import weakref
-from collections.abc import Callable
 from typing import Any
 
 from fakes.tiers.direct import Call, FakeApi
 from npuhal import constants as c
 from npuhal import prototypes
 
+_open: weakref.WeakSet[AbiApi] = weakref.WeakSet()
+"""The backends that are open."""
+
 
 class _Hook:
-    """Hears of exceptions that ctypes could not pass on while its backend is open, and passes all others on.
+    """Hears first of exceptions that ctypes could not pass on, while a backend is open, and passes all others on.
 
-    Python has one such hook, and others replace and restore it: what cannot be taken out then is left out by the next
-    one, and keeps no backend alive.
+    Python has one such hook, and others replace and restore it at any time: each call looks whether it is still ours.
+    Where somebody has kept one of ours and puts it back when no backend is open, it only passes on.
     """
 
-    def __init__(self, api: AbiApi) -> None:
-        self._api: Callable[[], AbiApi | None] = weakref.ref(api)
-        self._outer = _open_one(sys.unraisablehook)
-        sys.unraisablehook = self
+    def __init__(self) -> None:
+        self._outer = sys.unraisablehook
 
     def __call__(self, lost: Any) -> None:
-        api = self._api()
-        if api is None or not api.catch(lost):
-            _open_one(self._outer)(lost)
+        if not any(api.catch(lost) for api in list(_open)):
+            self._outer(lost)
 
-    def close(self) -> None:
-        """Hear of nothing any more."""
-        self._api = _nobody
-        if sys.unraisablehook is self:
-            sys.unraisablehook = _open_one(self._outer)
+    @staticmethod
+    def listen() -> None:
+        """Be the first that hears."""
+        if type(sys.unraisablehook) is not _Hook:
+            sys.unraisablehook = _Hook()
 
-    def passed(self) -> Callable[[Any], object]:
-        """Return this hook, or the next one where its backend is gone."""
-        return self._outer if self._api() is None else self
-
-
-def _nobody() -> None:
-    """Nobody hears of anything."""
-
-
-def _open_one(hook: Callable[[Any], object]) -> Callable[[Any], object]:
-    """Return the first hook, from one on, that is not of a backend that is gone."""
-    while isinstance(hook, _Hook) and (after := hook.passed()) is not hook:
-        hook = after
-    return hook
+    @staticmethod
+    def stop() -> None:
+        """Leave it to the one that was there before; where somebody else's is in front, to it."""
+        while type(hook := sys.unraisablehook) is _Hook:
+            sys.unraisablehook = hook._outer
 
 
 class AbiApi(FakeApi):
@@ -65,11 +55,14 @@ class AbiApi(FakeApi):
         super().__init__(url, machine)
         self._callbacks: dict[str, Any] = {}
         self._entries: set[Any] = set()
-        self._hook = _Hook(self)
+        _open.add(self)
+        _Hook.listen()
 
     def close(self) -> None:
         """Give up the backend and stop listening for exceptions that ctypes could not pass on."""
-        self._hook.close()
+        _open.discard(self)
+        if not _open:
+            _Hook.stop()
         super().close()
 
     def catch(self, lost: Any) -> bool:
@@ -79,7 +72,7 @@ class AbiApi(FakeApi):
         """
         ours = any(lost.object is entry for entry in self._entries)
         if ours:
-            self.fake.pending_for, self.fake.pending_error = threading.get_ident(), lost.exc_value
+            self.fake.pending.append((threading.get_ident(), lost.exc_value))
         return ours
 
     def raw(self, name: str) -> Call:
@@ -120,18 +113,20 @@ class AbiApi(FakeApi):
                 )
             except BaseException as error:
                 from_python = sys._getframe().f_back is not None
-                machine.pending_for, machine.pending_error = threading.get_ident() if from_python else 0, error
+                machine.pending.insert(0, (threading.get_ident() if from_python else 0, error))
                 return None if void else c.DRV_ERROR_NOT_SUPPORT
 
         self._entries.add(entry)
         return entry
 
     def _raising(self, name: str, function: Any) -> Call:
-        machine = self.fake
+        machine, hook, listen = self.fake, _Hook, _Hook.listen
 
         def call(*arguments: Any) -> Any:
+            if type(sys.unraisablehook) is not hook:
+                listen()
             result = function(*arguments)
-            if machine.pending_error is not None:
+            if machine.pending:
                 machine.raise_pending()
             return result
 

@@ -73,7 +73,7 @@ def converter(ctype: Any) -> Call:
 _MISSING: Any = object()
 _GUARD = """\
         with lock:
-            if machine.pending_error is not None:
+            if machine.pending:
                 machine.raise_pending()
             if faults.calls:
                 code = faults.code_for(name)

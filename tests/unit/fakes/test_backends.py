@@ -117,7 +117,8 @@ def test_the_abi_tier_crosses_real_function_pointers(open_rig: Callable[..., Rig
 
 def test_abi_backends_leave_the_hook_of_unraisable_exceptions_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     heard: list[Any] = []
-    monkeypatch.setattr(sys, "unraisablehook", first := heard.append)
+    monkeypatch.setattr("fakes.tiers.abi._open", weakref.WeakSet())  # those of other tests stay open
+    monkeypatch.setattr(sys, "unraisablehook", heard.append)
     kept, closed, replaced, dropped = (npuhal.open_hal("fake-abi://ascend910b1") for _ in range(4))
     closed.close()
     machine = weakref.ref(dropped)
@@ -130,8 +131,11 @@ def test_abi_backends_leave_the_hook_of_unraisable_exceptions_as_it_was(monkeypa
     sys.unraisablehook(lost := SimpleNamespace(object=[], exc_value=ValueError()))  # type: ignore[arg-type]
     assert heard == [lost]
     npuhal.open_hal("fake-abi://ascend950").close()
+    monkeypatch.setattr(sys, "unraisablehook", second := heard.append)
+    kept.drvGetDevNum(ctypes.byref(ctypes.c_uint32()))  # a hook that came later is put behind ours again
+    assert sys.unraisablehook is not second
     kept.close()
-    assert sys.unraisablehook is first
+    assert sys.unraisablehook is second
 
 
 @pytest.mark.parametrize("compiled", [0, 1])

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 import threading
 from collections.abc import Callable
 from functools import partial
+from types import FrameType
 from typing import Any
 
 import pytest
 
+from fakes.errors import FakeError
 from fakes.machine.card import Device as Card
 from npuhal.changed import Changed
 from runtime.api import Device, Runtime
@@ -134,15 +137,46 @@ def test_an_interrupt_in_a_c_call_is_raised_in_its_thread() -> None:
         except BaseException as error:
             raised.append(error)
 
-    hal.fake.pending_for, hal.fake.pending_error = threading.get_ident(), KeyboardInterrupt()  # from C
+    hal.fake.pending.append((threading.get_ident(), KeyboardInterrupt()))  # from C
     other = threading.Thread(target=ask)
     other.start()
     other.join()
     assert raised == []
+    hal.fake.pending.append((0, FakeError("of a card's thread")))  # both are kept
     ask()
     assert [type(error) for error in raised] == [KeyboardInterrupt]
     ask()
-    assert len(raised) == 1
+    assert [type(error) for error in raised] == [KeyboardInterrupt, FakeError]
+    ask()
+    assert len(raised) == 2
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+def test_ctrl_c_before_the_first_line_of_a_callback_is_raised_by_its_call(
+    chip: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ctypes drops what is raised there and answers with whatever lies on the stack."""
+    machine = Runtime(f"fake-abi://{chip}?seed=1")
+    stream = machine.device(0).create_stream()
+    heard: list[Any] = []
+
+    def strike(frame: FrameType, event: str, _argument: Any) -> None:
+        if event == "call" and frame.f_code.co_name == "entry" and frame.f_globals["__name__"] == "fakes.tiers.abi":
+            sys.settrace(None)
+            raise KeyboardInterrupt
+
+    for _ in range(2):  # a hook that was set when the machine was open: pytest, IPython, the program
+        monkeypatch.setattr(sys, "unraisablehook", heard.append)
+        tracing = sys.gettrace()
+        try:
+            sys.settrace(strike)
+            with pytest.raises(KeyboardInterrupt):
+                stream.synchronize()
+        finally:
+            sys.settrace(tracing)
+    stream.synchronize()
+    machine.close()
+    assert heard == []
     machine.close(force=True)
 
 

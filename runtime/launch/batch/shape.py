@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from runtime.core.diagnostics.counters import Counts
     from runtime.core.stream.stream import Stream
 
 Kinds = tuple["Kind | Rows | None", ...]
@@ -91,8 +92,8 @@ Member = tuple[Kind, int, int, int]
 class RunShape:
     """Neighbours that can go together, as columns."""
 
-    __slots__ = ("_contexts", "_infos", "_keeping", "_launches", "_offset_words", "_offsets", "_pieces", "_published",
-                 "_starts", "count", "kept", "members", "number", "puts", "rows")  # fmt: skip
+    __slots__ = ("_contexts", "_counted", "_indexes", "_infos", "_keeping", "_launches", "_offset_words", "_offsets",
+                 "_pieces", "_published", "_starts", "count", "kept", "members", "number", "puts", "rows")  # fmt: skip
 
     def __init__(self, members: list[Member]) -> None:
         import numpy as np
@@ -102,6 +103,11 @@ class RunShape:
         self.members = [(step, row) for _, step, row, _ in members]
         """Step and row of each task."""
         self._infos = [kind.info for kind in kinds]
+        names = {kind: counted([kind.info])[0][0] for kind in dict.fromkeys(kinds)}
+        self._counted: dict[str, list[int]] = {}
+        """Which tasks are of each kind, as counters have it: pieces are looked at once each, where a ring ends."""
+        for at, kind in enumerate(kinds):
+            self._counted.setdefault(names[kind], []).append(at)
         self.rows = b"".join([kind.fixed for kind in kinds])
         self.number = kinds[0].number
         size = len(kinds[0].fixed)
@@ -114,6 +120,7 @@ class RunShape:
         if kinds[0].published:
             self._published = np.array([kind.published for kind in kinds], np.uint8)
         self._launches = launches = [at for at, kind in enumerate(kinds) if kind.kernel is not None]
+        self._indexes = np.array(launches, np.intp)
         self._starts = [members[at][3] for at in launches]
         begins = np.array(self._starts, np.uint64)
         leading = kinds[launches[0]] if launches else kinds[0]
@@ -143,21 +150,29 @@ class RunShape:
         return found
 
     def _cut(self, at: int, count: int) -> Piece:
-        import numpy as np
-
-        first, last = bisect_left(self._launches, at), bisect_left(self._launches, at + count)
+        behind, launches = at + count, self._launches
+        first, last = bisect_left(launches, at), bisect_left(launches, behind)
         begin, end = (self._starts[first], self._starts[last]) if last > first else (0, 0)
-        positions = np.array(self._launches[first:last], np.intp) - at
-        where: Any = slice(0, count) if last - first == count else positions
-        of = self._contexts[np.searchsorted(self._contexts[:, 0], first) : np.searchsorted(self._contexts[:, 0], last)]
+        where: Any = slice(0, count) if last - first == count else self._indexes[first:last] - at
+        kinds = [
+            (name, number)
+            for name, places in self._counted.items()
+            if (number := bisect_left(places, behind) - bisect_left(places, at))
+        ]
         return Piece(
-            at, count, self._infos[at : at + count], begin, end,
-            [(word, where, offsets[first:last] - np.uint64(begin))
+            at, count, self._infos[at:behind], kinds, begin, end,
+            [(word, where, offsets[first:last] - begin)
              for word, offsets in zip(self._offset_words, self._offsets, strict=True)] if last > first else [],
-            ((of[:, 1] - np.uint64(begin)) // np.uint64(SLOT_BYTES), of[:, 2] - np.uint64(begin)) if len(of) else None,
-            None if self._published is None else self._published[at : at + count],
-            slice(bisect_left(self._keeping, at), bisect_left(self._keeping, at + count)),
+            self._contexts_of(first, last, begin) if len(self._contexts) else None,
+            None if self._published is None else self._published[at:behind],
+            slice(bisect_left(self._keeping, at), bisect_left(self._keeping, behind)),
         )  # fmt: skip
+
+    def _contexts_of(self, first: int, last: int, begin: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]] | None:
+        """Return the addresses in the contexts of launches number `first` to `last`, whose image begins at `begin`."""
+        launches = self._contexts[:, 0]
+        of = self._contexts[launches.searchsorted(first) : launches.searchsorted(last)]
+        return ((of[:, 1] - begin) // SLOT_BYTES, of[:, 2] - begin) if len(of) else None
 
 
 class Piece:
@@ -178,9 +193,9 @@ class Piece:
     __slots__ = ("addresses", "at", "begin", "contexts", "count", "end", "infos", "kept", "kinds", "published")
 
     def __init__(
-        self, at: int, count: int, infos: list[Any], begin: int, end: int, addresses: list[Any], contexts: Any,
-        published: NDArray[np.uint8] | None, kept: slice,
+        self, at: int, count: int, infos: list[Any], kinds: Counts, begin: int, end: int, addresses: list[Any],
+        contexts: Any, published: NDArray[np.uint8] | None, kept: slice,
     ) -> None:
-        self.at, self.count, self.infos, self.kinds = at, count, infos, counted(infos)
+        self.at, self.count, self.infos, self.kinds = at, count, infos, kinds
         self.begin, self.end, self.addresses, self.contexts = begin, end, addresses, contexts
         self.published, self.kept = published, kept

@@ -106,8 +106,8 @@ class TaskCounts:
             self._count(self._ring.submitted, _numbers(self._ring))
             return self.kinds
 
-    def sent(self, start: int, entries: int, kinds: Counts) -> None:
-        """Count tasks of one entry each that have just been sent, from an absolute count on; the ring is not asked.
+    def sent(self, start: int, kinds: Counts) -> None:
+        """Count what has been sent from an absolute count on: tasks of one entry each. The ring is not asked for them.
 
         Called under the stream's lock.
         """
@@ -115,19 +115,21 @@ class TaskCounts:
         with self._lock:
             if self._entries > start:
                 return  # another thread has just looked
-            numbers = _numbers(ring)
-            first = numbers - (ring.submitted - start) if numbers >= 0 else -1
+            end, numbers = ring.submitted, _numbers(ring)
             if self._entries != start:
-                self._count(start, first)
-            self._count(start + entries, first + entries if numbers >= 0 else -1, kinds)
+                self._count(start, numbers - (end - start) if numbers >= 0 else -1)
+            self._add(end, numbers, kinds)
 
-    def _count(self, end: int, numbers: int, kinds: Counts | None = None) -> None:
-        """Count what was sent before an absolute count; of what kinds that is, the ring says unless the caller does."""
+    def _count(self, end: int, numbers: int) -> None:
+        """Count what was sent before an absolute count; the ring says of what kinds that is."""
         entries = end - self._entries
-        if kinds is None:
-            kinds = () if entries <= 0 else ((OTHERS, entries),)  # who they were has been overwritten
-            if 0 < entries <= self._ring.depth:
-                kinds = self._owners(end, entries, numbers - self._numbers if numbers >= 0 else -1)
+        kinds: Counts = () if entries <= 0 else ((OTHERS, entries),)  # who they were has been overwritten
+        if 0 < entries <= self._ring.depth:
+            kinds = self._owners(end, entries, numbers - self._numbers if numbers >= 0 else -1)
+        self._add(end, numbers, kinds)
+
+    def _add(self, end: int, numbers: int, kinds: Counts) -> None:
+        """Add tasks by their kinds; everything before an absolute count has been counted then."""
         counts = {**self.kinds}
         for kind, count in kinds:
             counts[kind] = counts.get(kind, 0) + count

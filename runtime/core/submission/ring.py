@@ -10,6 +10,7 @@ from array import array
 from collections import deque
 from collections.abc import Callable
 from functools import partial
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, Protocol
 
 from chips.env import TaskIds
@@ -65,6 +66,7 @@ class InnerTask(NamedTuple):
 
 
 Finished = Callable[[], None]
+_take_first: Callable[[deque[Finished]], Finished] = deque.popleft
 
 
 def run_callbacks(callbacks: deque[Finished]) -> None:
@@ -74,15 +76,16 @@ def run_callbacks(callbacks: deque[Finished]) -> None:
     by the next thread that runs them.
     """
     first: Exception | None = None
-    if callbacks:
+    while callbacks:
         try:
-            for callback in iter(callbacks.popleft, None):  # no signal is looked for between taking and calling
+            # No signal is looked for between taking and calling.
+            for callback in map(_take_first, repeat(callbacks, len(callbacks))):
                 try:
                     callback()
                 except Exception as failure:
                     first = first or failure
         except IndexError:
-            pass  # that was the last one
+            break  # another thread took the last one
     if first is not None:
         raise first
 
@@ -211,13 +214,13 @@ class TaskRing:
         Args:
             limit: look at most so many positions on (core_spec 11.3); 0 is no limit.
         """
-        count = (head - self.reclaimed) % self.depth
-        if count == 0 or count > self.pending:
+        count, pending = (head - self.reclaimed) % self.depth, self.submitted - self.reclaimed
+        if count == 0 or count > pending:
             return 0
         if 0 < limit < count:
             count = limit
             head = (self.reclaimed + limit) % self.depth
-        if count < self.pending:
+        if count < pending:
             running = self.id_at(head)
             while count and self.id_at((self.reclaimed + count - 1) % self.depth) == running:
                 count -= 1
@@ -226,13 +229,11 @@ class TaskRing:
     def reclaim(self, count: int, release: Callable[[list[Any]], None]) -> None:
         """Free `count` positions; what their argument blocks go back by, and their callbacks, is pending then."""
         first = self.reclaimed % self.depth
-        used, held = self._column(self.arguments, first, count), self._column(self.kept, first, count)
-        back, forget = partial(release, used), held.clear
-        # An interrupt comes after a call or a jump back: what is taken out of the ring is pending with the next call.
-        if held:
-            self._blank(self.kept, first, count, forget)
-        if used:
-            self._blank(self.arguments, first, count, back)
+        # An interrupt comes after a call or a jump back: what `_blank` takes out is pending with the next call in it.
+        if self.kept is not None and (held := self._column(self.kept, first, count)):
+            self._blank(self.kept, first, count, held.clear)
+        if used := self._column(self.arguments, first, count):
+            self._blank(self.arguments, first, count, partial(release, used))
         self.reclaimed += count
         self.limit = self._new_limit()
         completion_callbacks, reclaimed = self.completion_callbacks, self.reclaimed
@@ -244,10 +245,8 @@ class TaskRing:
     def _new_limit(self) -> int:
         return self.reclaimed + self.depth - 1
 
-    def _column(self, column: list[Any] | None, first: int, count: int) -> list[Any]:
+    def _column(self, column: list[Any], first: int, count: int) -> list[Any]:
         """Return what is in so many positions of a column, from a first one on."""
-        if column is None:
-            return []
         found = [*filter(None, column[first : first + count])]
         if (beyond := first + count - self.depth) > 0:
             found += filter(None, column[:beyond])
@@ -294,8 +293,8 @@ class RingV100(TaskRing):
         return -NO_TASK % self.depth
 
     def _new_limit(self) -> int:
-        limit = super()._new_limit()
-        wrapped = self.pending and self.ids[self.reclaimed % self.depth] > self.next_id
+        limit = self.reclaimed + self.depth - 1
+        wrapped = self.submitted != self.reclaimed and self.ids[self.reclaimed % self.depth] > self.next_id
         return limit - self._skipped if wrapped else limit
 
     def take(self, count: int, serial: int, owner: TaskInfo) -> TaskIds:

@@ -77,7 +77,8 @@ class RunSender:
             stream.check_send(info.type)
         if not ring.fits(1):
             make_space(stream, 1)
-        count = min(wanted, self._most, ring.limit - ring.submitted, ring.depth - ring.tail)
+        submitted, depth = ring.submitted, ring.depth
+        count = min(wanted, self._most, ring.limit - submitted, depth - submitted % depth)
         return min(count, NO_TASK - ring.next_id) if isinstance(ring, RingV100) else count
 
     def name(self, infos: Sequence[TaskInfo], ids: NDArray[Any]) -> None:
@@ -120,7 +121,7 @@ class RunSender:
                 send_again(stream, sender, rc)
             self._settle(count, blocks, keep)
             if kinds is not None:
-                stream.counts.sent(before, count, kinds)
+                stream.counts.sent(before, kinds)
         except BaseException:
             if ring.submitted == before and was_sent(stream, before + count):
                 self._settle(count, blocks, keep)

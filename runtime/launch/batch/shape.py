@@ -156,8 +156,8 @@ class RunShape:
         where: Any = slice(0, count) if last - first == count else self._indexes[first:last] - at
         kinds = [
             (name, number)
-            for name, places in self._counted.items()
-            if (number := bisect_left(places, behind) - bisect_left(places, at))
+            for name, tasks in self._counted.items()
+            if (number := bisect_left(tasks, behind) - bisect_left(tasks, at))
         ]
         return Piece(
             at, count, self._infos[at:behind], kinds, begin, end,

@@ -21,7 +21,8 @@ def names(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any],
 
     Args:
         package: its `__name__`.
-        homes: module -> the public names that it defines, in one text. What was found once is kept in the package.
+        homes: module -> the public names that it defines, in one text; none: the module itself is what it gives. What
+            was found once is kept in the package.
 
     A package shows the names to type checkers by imports under TYPE_CHECKING, and hides these two functions from them:
     a module with a `__getattr__` has every name, to a checker.
@@ -41,7 +42,8 @@ def names(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any],
         return value
 
     def listed() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *home_of})
+        modules = (home.rpartition(".")[2] for home, given in homes.items() if not given)
+        return sorted({*vars(sys.modules[package]), *home_of, *modules})
 
     return load, listed
 

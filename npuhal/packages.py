@@ -6,7 +6,7 @@ A file `runtime.py` beside a script, or a package of that name earlier on the pa
 from __future__ import annotations
 
 import importlib.util
-from pathlib import Path
+import os
 
 from npuhal.errors import ForeignPackage
 
@@ -15,14 +15,19 @@ SIBLINGS = ("runtime", "chips", "fakes")
 
 def foreign(*names: str) -> dict[str, str]:
     """Return which of the names lead elsewhere, each with the path that is found instead ("" for none at all)."""
-    home = Path(__file__).resolve().parent.parent
-    return {name: path for name in names or SIBLINGS if (path := _found(name)) != str(home / name / "__init__.py")}
+    home = _home()
+    here = {name: os.path.join(home, name, "__init__.py") for name in names or SIBLINGS}
+    return {name: path for name in here if (path := _found(name)) != here[name]}
 
 
 def check(*names: str) -> None:
     """Raise ForeignPackage where one of the names, by default any of ours, leads elsewhere."""
     if found := foreign(*names):
-        raise ForeignPackage(found, str(Path(__file__).resolve().parent.parent))
+        raise ForeignPackage(found, _home())
+
+
+def _home() -> str:
+    return os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
 
 def _found(name: str) -> str:
@@ -35,4 +40,4 @@ def _found(name: str) -> str:
     if spec.origin is None or not spec.has_location:
         folders = list(spec.submodule_search_locations or ())
         return folders[0] if folders else str(spec.origin)
-    return str(Path(spec.origin).resolve())
+    return os.path.realpath(spec.origin)

@@ -7,19 +7,24 @@ the exit status).
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
+from npuhal import late
 from npuhal.records import dataclass
+from npuhal.release import __version__
 from npuhal.words import close_names, shown
-from runtime.cli.parser import Parser, UsageError, columns
 
 if TYPE_CHECKING:
+    import argparse
+
     from runtime.cli.output import Output
+    from runtime.cli.parser import Parser, UsageError
+else:
+    __getattr__, __dir__ = late.names(__name__, {"runtime.cli.parser": "UsageError"})
 
 __all__ = ["COMMANDS", "Command", "UsageError", "main"]
 
@@ -110,24 +115,32 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(arguments: list[str]) -> int:
+    if arguments == ["--version"]:  # the question of scripts, which needs no parser
+        return _print_version()
+    from runtime.cli.parser import Parser, UsageError
+
     # Options before the command take no value, so the first other word is the command: no parser of another
     # sub-command, and thus no module of one, is needed to find it.
     position = next((i for i, word in enumerate(arguments) if not word.startswith("-")), len(arguments))
-    overview = _overview_parser()
     try:
-        options = overview.parse_args(arguments[:position])
+        debug = False
+        if position:
+            options = _overview_parser().parse_args(arguments[:position])
+            if options.version:
+                return _print_version()
+            debug = options.debug
         if position == len(arguments):
-            overview.print_help()
+            _overview_parser().print_help()
             return EXIT_USAGE
         if arguments[position] == "help":
             if position + 1 == len(arguments):
-                overview.print_help()
+                _overview_parser().print_help()
                 return EXIT_OK
             arguments = [*arguments[:position], arguments[position + 1], "--help"]
         command = _find(arguments[position])
         module = cast(_CommandModule, importlib.import_module(command.module))
         parser = Parser(f"npuhal {command.name}", module.HELP, module.EXAMPLES, command.status)
-        parser.add_argument("--debug", action="store_true", default=options.debug, help="show tracebacks")
+        parser.add_argument("--debug", action="store_true", default=debug, help="show tracebacks")
         module.configure(parser)
         parsed = parser.parse_args(arguments[position + 1 :])
     except SystemExit as leave:  # argparse has printed help, the version or its complaint
@@ -183,32 +196,28 @@ def _find(name: str) -> Command:
     for command in COMMANDS:
         if command.name == name:
             return command
+    from runtime.cli.parser import UsageError
+
     names = ["help", *(command.name for command in COMMANDS)]
     near = close_names(name, names)
     hint = f"did you mean {' or '.join(near)}?" if near else f"one of: {', '.join(names)}"
     raise UsageError(f"unknown command {shown(name)}", hint)
 
 
-def _overview_parser() -> argparse.ArgumentParser:
+def _overview_parser() -> Parser:
+    from runtime.cli.parser import Parser
+
     parser = Parser(
         "npuhal", "Ascend NPU runtime in Python: tools for a box, for CI without a card, and for chip bring-up. Most "
         "commands look behind the backend that NPUHAL_URL names: hal:// is the driver's library and the default, "
-        "fake://ascend910b3 a simulated device.", _FIRST, COMMANDS[0].status, usage="npuhal [--debug] COMMAND ...",
+        "fake://ascend910b3 a simulated device.", _FIRST, COMMANDS[0].status,
+        commands=[(command.name, command.summary) for command in COMMANDS], usage="npuhal [--debug] COMMAND ...",
     )  # fmt: skip
-    listed = columns("commands:", [(command.name, command.summary) for command in COMMANDS])
-    parser.epilog = f"{listed}\n\n{parser.epilog}"
     parser.add_argument("--debug", action="store_true", help="show tracebacks")
-    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and leave")
+    parser.add_argument("--version", action="store_true", help="show the version and leave")
     return parser
 
 
-class _Version(argparse.Action):
-    def __call__(self, parser: argparse.ArgumentParser, *_: object, **__: object) -> None:
-        from importlib.metadata import PackageNotFoundError, version
-
-        try:
-            number = version("npuhal")
-        except PackageNotFoundError:  # a bare checkout
-            number = "unknown (not installed)"
-        print(f"npuhal {number}")
-        parser.exit()
+def _print_version() -> int:
+    print(f"npuhal {__version__}")
+    return EXIT_OK

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import sys
-import textwrap
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -43,6 +41,8 @@ class Output:
 
     def prose(self, text: str) -> None:
         """Write a long line; in a pipe it is wrapped at 120 columns."""
+        import textwrap  # late, as `json` below: what a command does not write need not be loaded
+
         self.line(text if self.is_terminal else textwrap.fill(text, _WIDEST, subsequent_indent="  "))
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[object]], title: str = "") -> None:
@@ -55,6 +55,8 @@ class Output:
         if widths is None:
             self._records(columns, cells, title)
             return
+        import textwrap
+
         if title:
             print(title, file=self.stream)
         for row in (columns, *cells):
@@ -65,6 +67,8 @@ class Output:
 
     def json(self, value: object) -> None:
         """Write a value as indented JSON; objects that JSON lacks are written as their text."""
+        import json
+
         print(json.dumps(value, indent=2, default=str), file=self.stream)
 
     def error(self, message: str, hint: str = "") -> None:
@@ -120,6 +124,8 @@ class Output:
 
     def _records(self, columns: Sequence[str], cells: list[list[str]], title: str) -> None:
         """Write a table that has no space as one paragraph per row."""
+        import textwrap
+
         if title:
             self.line(title)
         label = max(map(len, columns[1:]))

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import re
-import shutil
-import textwrap
-from collections.abc import Iterable, Iterator
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
 from npuhal.words import close_names
 
 __all__ = ["Parser", "UsageError", "columns"]
 
-_CHOICE = re.compile(r"invalid choice: '(.*?)' \(choose from (.*)\)")
+_CHOICE = r"invalid choice: '(.*?)' \(choose from (.*)\)"
 _UNKNOWN = "unrecognized arguments: "
 _INDENT = "  "
 _LEAST_WIDTH = 20
+_USUAL_WIDTH = 80
 _DASHES = "\0--"
 
 
@@ -34,20 +34,27 @@ class Parser(argparse.ArgumentParser):
     keeps_dashes = False
     """Whether `--` is a word of the command's."""
 
-    def __init__(self, prog: str, description: str = "", examples: Iterable[tuple[str, str]] = (), status: str = "",
-                 **settings: object) -> None:
+    def __init__(self, prog: str, description: str = "", examples: Sequence[tuple[str, str]] = (), status: str = "",
+                 commands: Sequence[tuple[str, str]] = (), **settings: object) -> None:
         """Make a parser.
 
         Args:
             examples: (command line, what it does), shown at the end of the help.
             status: what the exit status means.
+            commands: (name, what it does), shown before the examples.
         """
-        parts = [columns("examples:", examples)] if examples else []
-        parts += [f"exit status: {status}"] if status else []
         super().__init__(
-            prog=prog, description=description, epilog="\n\n".join(parts), formatter_class=_Help,
-            **settings,  # type: ignore[arg-type]
+            prog=prog, description=description, formatter_class=_Help, **settings,  # type: ignore[arg-type]
         )  # fmt: skip
+        self._end = (("commands:", commands), ("examples:", examples)), status
+
+    def format_help(self) -> str:
+        """Return the help; its end is made for the width of the terminal."""
+        sections, status = self._end
+        parts = [columns(title, rows) for title, rows in sections if rows]
+        parts += [f"exit status: {status}"] if status else []
+        self.epilog = "\n\n".join(parts)
+        return super().format_help()
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse; where `keeps_dashes` is set, `--` is a word like others, which argparse takes out of its place."""
@@ -62,12 +69,14 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Complain about the command line."""
+        import re  # late, as what follows: for a mistake or the help only
+
         known: Iterable[str] = ()
         word = ""
         if message.startswith(_UNKNOWN):
             word = message.removeprefix(_UNKNOWN).split()[0]
             known = _options(self) if word.startswith("-") else ()
-        elif found := _CHOICE.search(message):
+        elif found := re.search(_CHOICE, message):
             word, known = found[1], re.findall(r"[\w-]+", found[2])
         message = message.replace(", ...", "")
         near = close_names(word.partition("=")[0], known)
@@ -78,7 +87,12 @@ class Parser(argparse.ArgumentParser):
 class _Help(argparse.HelpFormatter):
     """Wraps what is one paragraph, and leaves alone what has lines of its own."""
 
+    def __init__(self, prog: str, **settings: Any) -> None:
+        super().__init__(prog, **{"width": _width(), **settings})
+
     def _fill_text(self, text: str, width: int, indent: str) -> str:
+        import textwrap
+
         parts = (part if "\n" in part else textwrap.fill(part, width) for part in text.split("\n\n"))
         return "\n\n".join(parts)
 
@@ -93,8 +107,10 @@ def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
 
 def columns(title: str, rows: Iterable[tuple[str, str]]) -> str:
     """Return a title and below it rows of two columns, as wide as the terminal; long first cells stand alone."""
+    import textwrap
+
     rows = list(rows)
-    width = max(shutil.get_terminal_size().columns - 2, _LEAST_WIDTH)
+    width = max(_width(), _LEAST_WIDTH)
     first = max((len(left) for left, _ in rows), default=0)
     beside = len(_INDENT) + first + 2 + _LEAST_WIDTH <= width
     lines = [title]
@@ -106,3 +122,17 @@ def columns(title: str, rows: Iterable[tuple[str, str]]) -> str:
             lines.append(_INDENT + left)
             lines += textwrap.wrap(right, width, initial_indent=_INDENT * 3, subsequent_indent=_INDENT * 3)
     return "\n".join(lines)
+
+
+def _width() -> int:
+    """Return how wide a help text is: what `shutil` says of the terminal, which argparse loads for each argument."""
+    try:
+        columns = int(os.environ.get("COLUMNS", 0))
+    except ValueError:
+        columns = 0
+    if columns <= 0:
+        try:
+            columns = os.get_terminal_size(sys.__stdout__.fileno()).columns  # type: ignore[union-attr]
+        except (AttributeError, ValueError, OSError):  # there is none, it is closed, or it is no terminal
+            columns = 0
+    return (columns or _USUAL_WIDTH) - 2

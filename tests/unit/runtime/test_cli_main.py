@@ -12,6 +12,7 @@ from types import ModuleType
 
 import pytest
 
+import npuhal
 from chips import find_chip
 from runtime import cli, errors
 from runtime.cli.output import Output
@@ -48,13 +49,16 @@ def test_the_command_gets_its_arguments_and_its_status_is_returned(command: Call
     assert seen == [3]
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["info", "--help"], ["--version"]])
+@pytest.mark.parametrize("arguments", [
+    ["--help"], ["info", "--help"], ["--version"], ["--debug", "--version"], ["--version", "info"],
+])  # fmt: skip
 def test_help_and_version_are_no_errors(
     arguments: list[str], command: Callable[[Run], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     command(raising(AssertionError("must not run")))
     assert cli.main(arguments) == 0
-    assert "npuhal" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert printed == f"npuhal {npuhal.__version__}\n" if "--version" in arguments else "usage: npuhal" in printed
 
 
 def test_help_is_a_command_too(command: Callable[[Run], None], capsys: pytest.CaptureFixture[str]) -> None:

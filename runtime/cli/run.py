@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from runtime.cli import UsageError
 from runtime.cli.script import add_program, prepare_torch, program_of, run_program
-from runtime.core.diagnostics.counters import VARIABLE
 
 if TYPE_CHECKING:
     from runtime.cli.output import Output
@@ -59,6 +58,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
     if program is None:
         raise UsageError("npuhal run: no script was given", "give SCRIPT, -m MODULE, -c TEXT, or - for standard input")
     if args.counters:
+        from runtime.core.diagnostics.counters import VARIABLE
+
         os.environ[VARIABLE] = "1"
     if args.torch:
         prepare_torch(args.url)

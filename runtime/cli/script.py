@@ -7,11 +7,9 @@ import enum
 import os
 import runpy
 import sys
-import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from npuhal.loader import check_url
 from npuhal.tuples import NamedTuple
 from runtime.cli import EXIT_INTERRUPTED, UsageError
 
@@ -90,15 +88,17 @@ def run_program(program: Program, url: str | None = None) -> int:
     Args:
         url: machine that it runs on unless it says so itself.
     """
-    from runtime.capi import pyacl as acl
-    from runtime.capi.shim import build
+    from runtime.capi import pyacl
+    from runtime.capi.shim import by_name
 
     if url:
         os.environ["NPUHAL_URL"] = url
     if named := os.environ.get("NPUHAL_URL"):
+        from npuhal.loader import check_url
+
         check_url(named)
-    acl.install()
-    build.install()
+    pyacl.offer()
+    by_name.install()
     try:
         _run(program)
     except SystemExit as ended:
@@ -182,6 +182,8 @@ def _run(program: Program) -> None:
 
 def _show(failure: BaseException, program: Program) -> None:
     """Print a traceback as Python itself does: from the program's first line on, without what started it."""
+    import traceback  # late: most programs end well
+
     frames = failure.__traceback__
     while frames is not None and not _is_programs(frames.tb_frame.f_code.co_filename, program):
         frames = frames.tb_next

@@ -16,7 +16,7 @@ from npuhal import compiler
 from runtime.capi.aclrt import names
 from runtime.capi.aclrt.entry import find
 from runtime.capi.aclrt.kinds import KINDS
-from runtime.capi.shim import build, declarations, headers
+from runtime.capi.shim import by_name, declarations, headers
 from runtime.cli.sample import minimal_kernel
 from tests.shim.conftest import Run
 
@@ -162,4 +162,4 @@ def test_every_entry_is_bound() -> None:
 
     for function in declarations.functions():
         assert inspect.isfunction(bridge.bind(function))
-    assert build.LIBRARY == "libascendcl.so"
+    assert by_name.LIBRARY == "libascendcl.so"

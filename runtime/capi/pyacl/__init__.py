@@ -1,9 +1,10 @@
 """pyACL: `import acl` as scripts for Ascend devices know it, on top of this runtime.
 
-Nothing here takes the name `acl` by itself: `npuhal run script.py` does, and `install()`. Handles are ints, outputs
-come first and the code last, arguments are positional (see `calls.yaml` for every call). 64-bit values are returned
-whole where the original cuts them to 32 bits (get_device_info, get_devices_topo). `acl.mdl.ri_*` are additions: graph
-capture, which the original does not wrap.
+Nothing here takes the name `acl` by itself: `npuhal run script.py` does, and `install()`. The calls are loaded with the
+module, which a program under `npuhal run` need not import. Handles are ints, outputs come first and the code last,
+arguments are positional (see `calls.yaml` for every call). 64-bit values are returned whole where the original cuts
+them to 32 bits (get_device_info, get_devices_topo). `acl.mdl.ri_*` are additions: graph capture, which the original
+does not wrap.
 
 With `NPUHAL_STRICT=1` the module warns of calls that are made wrongly (see `runtime.capi.pyacl.strict`).
 """
@@ -13,15 +14,16 @@ from __future__ import annotations
 import os
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
-from importlib import resources
+from importlib.machinery import ModuleSpec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from chips import yaml_file
-from runtime.capi.pyacl import own, strict
-from runtime.capi.pyacl.binding import Function, Row, absent, bind, named, read_arguments
+
+if TYPE_CHECKING:
+    from runtime.capi.pyacl.binding import Function, Row
 
 PARTS = ("rt", "mdl", "media", "op", "blas", "util", "prof", "himpi", "fv")
 """Modules below `acl`."""
@@ -43,6 +45,8 @@ def _read(name: str) -> dict[str, Any]:
 
 
 def _rows(parts: dict[str, Any]) -> Iterator[tuple[str, Row]]:
+    from runtime.capi.pyacl.binding import Row
+
     for part, calls in parts.items():
         prefix = "acl." if part == "acl" else f"acl.{part}."
         yield from ((prefix + name, Row.read(text)) for name, text in calls.items())
@@ -51,6 +55,9 @@ def _rows(parts: dict[str, Any]) -> Iterator[tuple[str, Row]]:
 @cache
 def module() -> types.ModuleType:
     """Return the module `acl` with its parts as attributes; it is made once."""
+    from runtime.capi.pyacl import own, strict
+    from runtime.capi.pyacl.binding import absent, bind
+
     root = types.ModuleType("acl", "pyACL on npuhal.")
     root.__path__ = []  # a package, so that `import acl.rt` works
     for part in PARTS:
@@ -70,6 +77,9 @@ def module() -> types.ModuleType:
 
 
 def _checked(name: str, row: Row, function: Function) -> Function:
+    from runtime.capi.pyacl import own
+    from runtime.capi.pyacl.binding import named, read_arguments
+
     def call(*given: Any) -> Any:
         return function(*given) if name in own.UNREAD else function(*read_arguments(name, row, given))
 
@@ -85,9 +95,44 @@ def install() -> types.ModuleType:
     return root
 
 
+def offer() -> None:
+    """Make `import acl` give this module in the present process, too, but make it only when a program imports it."""
+    if "acl" in sys.modules:
+        install()
+    elif _FINDER not in sys.meta_path:
+        sys.meta_path.insert(0, _FINDER)
+
+
+class _Finder:
+    """Finds `acl` and its parts before any file of such a name, and gives the module that is made once."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: types.ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return where a module comes from, None for all that is not `acl`."""
+        root, _, part = name.partition(".")
+        if root != "acl" or (part and part not in PARTS):
+            return None
+        return ModuleSpec(name, self, origin="npuhal", is_package=not part)  # type: ignore[arg-type]  # no load_module
+
+    def create_module(self, spec: ModuleSpec) -> types.ModuleType:
+        """Return the module of a name that `find_spec` has found."""
+        part = spec.name.partition(".")[2]
+        made: types.ModuleType = getattr(module(), part) if part else module()
+        return made
+
+    def exec_module(self, made: types.ModuleType) -> None:
+        """Do nothing: the module is whole."""
+
+
+_FINDER = _Finder()
+
+
 def stubs() -> Path:
     """Return the folder with the type stubs of `acl`: put it into MYPYPATH to have scripts checked."""
+    from importlib import resources
+
     return Path(str(resources.files(__package__))) / "stubs"
 
 
-__all__ = ["PARTS", "install", "missing", "module", "stubs", "table"]
+__all__ = ["PARTS", "install", "missing", "module", "offer", "stubs", "table"]

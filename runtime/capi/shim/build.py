@@ -1,8 +1,7 @@
-"""Compiles libascendcl.so (`npuhal shim runtime`), and finds or makes one for scripts that load it by name."""
+"""Compiles libascendcl.so (`npuhal shim runtime`), and makes one for this interpreter where there is none yet."""
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
 import os
 import sys
@@ -13,10 +12,8 @@ from pathlib import Path
 
 from npuhal.compiler import BuildError, c_text, compile_library
 from runtime.capi.shim import stubs
+from runtime.capi.shim.by_name import ALIAS, LIBRARY
 
-LIBRARY = "libascendcl.so"
-ALIAS = "libacl_rt.so"
-"""Under this name the runtime's part of the C API is linked."""
 _HERE = Path(__file__).parent
 
 
@@ -96,18 +93,3 @@ def provide() -> Path:
 def cache_folder() -> Path:
     """Return where libraries that are made on first use are kept."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "npuhal"
-
-
-def install() -> None:
-    """Let `ctypes.CDLL("libascendcl.so")` in this process find the library, made on first use."""
-    loader = ctypes.CDLL.__init__
-
-    def load(self: ctypes.CDLL, name: str | None, *rest: object, **options: object) -> None:
-        if name in (LIBRARY, ALIAS):
-            try:
-                name = str(Path(torch) / LIBRARY if (torch := os.environ.get("NPUHAL_TORCH")) else provide())
-            except BuildError as problem:
-                raise OSError(f"{name}: {problem}") from None
-        loader(self, name, *rest, **options)  # type: ignore[arg-type]
-
-    ctypes.CDLL.__init__ = load  # type: ignore[method-assign]

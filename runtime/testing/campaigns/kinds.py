@@ -83,10 +83,10 @@ def _run(script: str, arguments: Sequence[str]) -> None:
     import sys
 
     from runtime.capi import pyacl
-    from runtime.capi.shim import build
+    from runtime.capi.shim import by_name
 
-    pyacl.install()
-    build.install()
+    pyacl.offer()
+    by_name.install()
     before, sys.argv = sys.argv, [script, *arguments]
     folder = str(Path(script).resolve().parent)
     if folder not in sys.path:

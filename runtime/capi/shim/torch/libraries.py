@@ -17,7 +17,7 @@ from pathlib import Path
 
 from npuhal import release
 from npuhal.compiler import c_text, compile_library
-from runtime.capi.shim import build, declarations, stubs
+from runtime.capi.shim import build, by_name, declarations, stubs
 from runtime.capi.shim.torch import calls, operators
 from runtime.capi.shim.torch.calls import QUEUE
 from runtime.capi.shim.torch.wheel import Wheel, read_wheel
@@ -60,7 +60,7 @@ def write(out: Path, url: str) -> list[Path]:
         library = build.compile_with(out, [text, _HERE / "objects.c", _HERE / "gate.c"], *options, without=replaced)
         empty = Path(folder) / "empty.c"
         empty.write_text("typedef int nothing;\n", encoding="ascii")
-        others = [out / name for name in wheel.libraries if name != build.LIBRARY]
+        others = [out / name for name in wheel.libraries if name != by_name.LIBRARY]
         for other in others:
             compile_library(other, [empty], f"-L{out}", "-Wl,--no-as-needed", "-lascendcl", "-Wl,-rpath,$ORIGIN")
     return [library, *others, *_files(out / HOME), _environment(out, url)]

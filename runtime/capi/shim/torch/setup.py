@@ -16,7 +16,7 @@ from pathlib import Path
 
 from npuhal.compiler import BuildError
 from npuhal.loader import URL_VARIABLE, check_url
-from runtime.capi.shim import build
+from runtime.capi.shim import build, by_name
 from runtime.capi.shim.torch import libraries
 from runtime.capi.shim.torch.calls import DEFAULT_URL, QUEUE
 from runtime.capi.shim.torch.wheel import installed
@@ -74,6 +74,6 @@ def prepare(url: str | None = None) -> Path:
             print(text, file=sys.stderr)
     os.environ.update({**libraries.variables(folder), URL_VARIABLE: url})
     os.environ.setdefault(QUEUE, "0")
-    for path in (folder / build.LIBRARY, *sorted(folder.glob("*.so"))):
+    for path in (folder / by_name.LIBRARY, *sorted(folder.glob("*.so"))):
         ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
     return folder

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,7 @@ def _as_before(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", list(sys.argv))
     monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     monkeypatch.setenv("NPUHAL_URL", "fake://ascend910b3")
     modules = set(sys.modules)
@@ -42,6 +44,37 @@ def test_each_way_to_give_a_program(
     printed = capsys.readouterr().out
     assert printed.startswith("__main__ [")
     assert printed.endswith("'--url', '-x', '1'] acl\n")
+
+
+def test_acl_is_made_when_it_is_imported_and_found_before_a_file_of_its_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "acl.py").write_text("raise SystemExit('the file was imported')")
+    (tmp_path / "job_acl.py").write_text(
+        "import importlib.util, sys\n"
+        "print('acl' in sys.modules, importlib.util.find_spec('acl').origin, importlib.util.find_spec('aclx'))\n"
+        "import acl.rt\n"
+        "from acl import util\n"
+        "print(acl.rt is sys.modules['acl.rt'], util is acl.util, acl.rt.__name__, callable(acl.init))\n"
+        "try:\n    import acl.nothing\n"
+        "except ModuleNotFoundError as missing:\n    print(missing)\n"
+    )
+    for _ in range(2):
+        sys.modules.pop("acl", None)
+        assert main(["run", "job_acl.py"]) == 0
+        assert capsys.readouterr().out.splitlines() == [
+            "False npuhal None", "True True acl.rt True", "No module named 'acl.nothing'",
+        ]  # fmt: skip
+
+
+def test_what_a_program_does_not_use_is_not_loaded(tmp_path: Path) -> None:
+    listed = subprocess.run(
+        [sys.executable, "-m", "npuhal", "run", "-c", "import sys; print(*sys.modules)"],
+        capture_output=True, text=True, check=True, timeout=250,
+    )  # fmt: skip
+    unneeded = {"numpy", "logging", "yaml", "traceback", "shutil", "runtime.api", "runtime.capi.pyacl.own",
+                "runtime.capi.shim.build", "runtime.core"}  # fmt: skip
+    assert not unneeded & set(listed.stdout.split())
 
 
 @pytest.mark.parametrize(("words", "first"), [

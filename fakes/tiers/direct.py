@@ -153,7 +153,7 @@ class FakeApi(HalApi):
         super().__init__(url)
         self.fake = machine
         self.stepped, self.follows_entries = not machine.options.free_run, machine.checks is not None
-        self._calls = calls.build(machine)
+        self._calls = calls.Calls(machine)
 
     def has(self, name: str) -> bool:
         """Whether a function is there; those the fake does not model refuse by name when called."""
@@ -242,7 +242,7 @@ class FakeApi(HalApi):
         if absence(name, self.fake.chip.traits.driver_tree) is not None:
             void = prototypes.prototype(name, self.version).restype is None
             return lambda *_arguments: None if void else c.DRV_ERROR_NOT_SUPPORT
-        found = self._calls.get(name)
+        found = self._calls.find(name)
         if found is not None:
             return found
 

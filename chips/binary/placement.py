@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from chips.binary.kernels import Kernel, KernelAttribute, MixType
 from npuhal.tuples import NamedTuple
 
 if TYPE_CHECKING:
+    from chips.binary.kernels import Kernel
     from chips.chip import Chip
 
 __all__ = ["CODE_ALIGNMENT", "Placement", "aligned_base", "device_size", "plan_placement", "prefetch_counts"]
@@ -59,6 +59,8 @@ def prefetch_counts(kernel: Kernel, chip: Chip) -> tuple[int, int]:
     A unit is ``icachePrefetchUnits`` bytes; no more than the core's instruction cache is fetched. Partial units count
     for neither entry, and kernels for the AICPU have none.
     """
+    from chips.binary.kernels import KernelAttribute, MixType  # late: the pool of a device opens without
+
     if kernel.attribute is KernelAttribute.AICPU:
         return 0, 0
     unit: int = chip.prop("icachePrefetchUnits")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runtime.api.memory import DeviceMemory
@@ -15,15 +14,17 @@ from runtime.core.stream.dvpp_group import DvppGroup
 from runtime.core.stream.stream import StreamFlag
 from runtime.core.sync.event_flags import EventFlag
 from runtime.errors.arguments import check_instance, check_text, octets, whole, whole_or_none, wholes
-from runtime.launch.program import Program
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from runtime.api.generator import RandomGenerator
     from runtime.core.sync.event import Event
     from runtime.core.sync.notify import CountNotify, Notify
     from runtime.feature.messages import Channel, MessageQueue
     from runtime.launch.producers.library import Library
     from runtime.launch.producers.triton import TritonKernel
+    from runtime.launch.program import Program
 
 _TIMED = EventFlag.DDSYNC | EventFlag.TIME_LINE
 
@@ -210,6 +211,8 @@ class Device(DeviceMemory):
             InvalidArgument 107000: see `Program`.
         """
         check_text("load", name=name)
+        from runtime.launch.program import Program
+
         return Program(self, source, name=name, allow_foreign=allow_foreign)
 
     def load_library(self, source: str | Path | bytes) -> Library:

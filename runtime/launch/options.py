@@ -6,7 +6,6 @@ import enum
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from chips.binary import MixType
 from chips.tasks.kernel import NEVER_TIMEOUT_US, SIMT_MEMORY_BYTES
 from npuhal.records import dataclass
 from runtime import errors
@@ -14,6 +13,7 @@ from runtime.errors.arguments import whole
 
 if TYPE_CHECKING:
     from chips import Chip
+    from chips.binary import MixType
     from chips.registry import Plugin
 
 _MICROSECONDS = 1_000_000
@@ -129,7 +129,7 @@ def check_engine(call: str, chip: Chip, mix: MixType, options: LaunchOptions) ->
             which kind of core runs it, and from which block on (EE1017).
     """
     missing = options.engine is None or options.block_offset is None
-    if missing and mix is not MixType.NONE and chip.has("DEVICE_EXTRA_VECTOR_CORE"):
+    if missing and mix and chip.has("DEVICE_EXTRA_VECTOR_CORE"):
         why = f"on {chip.soc} a mix kernel needs the attributes ENGINE_TYPE and BLOCKDIM_OFFSET"
         raise errors.fault(
             "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {why}", ee="EE1017", params=(call, "cfg->attrs", why),

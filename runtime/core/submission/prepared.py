@@ -11,7 +11,6 @@ per shape, and `linecache` has it under the name that tracebacks and debuggers s
 
 from __future__ import annotations
 
-import linecache
 import re
 from collections.abc import Callable, Hashable
 from functools import lru_cache, partial
@@ -305,6 +304,7 @@ def _maker(shape: Shape, more: frozenset[str] = frozenset()) -> Callable[..., Ca
     names = sorted(name for name in words if name in known or name.startswith(("run_", "bias_", "asking_")))
     source = f"def make({', '.join(names)}):\n{body}    return try_send\n"
     name = FILE.format(shape.title)
+    import linecache  # late: no device needs it to open
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     scope: dict[str, Any] = {"__name__": __name__}  # whoever looks for the caller outside of this package passes it by
     exec(compile(source, name, "exec"), scope)

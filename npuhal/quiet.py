@@ -11,6 +11,9 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from queue import Empty, SimpleQueue
+
+from npuhal.changed import start_thread
 
 LOG = logging.getLogger("npuhal.loader")
 LOG.addHandler(logging.NullHandler())
@@ -80,17 +83,23 @@ def timed(name: str, root: str = "/") -> Iterator[None]:
     if reason:
         LOG.info("%s: %s", name, reason)
     cause = reason or f"its constructors wait, most often for {CHANNEL}"
-    meanwhile = threading.Timer(SLOW_S, _say, (f"{name} is still being loaded after {SLOW_S:g} s: {cause}",))
-    meanwhile.daemon = True
-    meanwhile.start()
+    loaded: SimpleQueue[None] = SimpleQueue()
     began = time.monotonic()
+    start_thread(_say_unless, "npuhal-loading", loaded, f"{name} is still being loaded after {SLOW_S:g} s: {cause}")
     try:
         yield
     finally:
-        meanwhile.cancel()
+        loaded.put(None)
     took = time.monotonic() - began
     if took > SLOW_S:
         LOG.warning("loading %s took %.1f s: %s", name, took, cause)
+
+
+def _say_unless(loaded: SimpleQueue[None], text: str) -> None:
+    try:
+        loaded.get(timeout=SLOW_S)
+    except Empty:
+        _say(text)
 
 
 def _say(text: str) -> None:

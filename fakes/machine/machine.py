@@ -33,7 +33,7 @@ from fakes.schedule.scheduler import POLICIES, Policy, RoundRobin
 from fakes.shared.imports import Imports
 from fakes.shared.names import Names, Source
 from fakes.url.options import FakeOptions
-from npuhal.changed import Changed
+from npuhal.changed import Changed, start_thread
 from npuhal.exit_status import call_at_last
 from npuhal.late import logger
 from npuhal.records import replace
@@ -156,8 +156,8 @@ class Machine:
         return Checks(self, self.options.check)
 
     def _start(self) -> None:
-        self.runner = threading.Thread(target=self._free_run, name="npuhal-fake-device", daemon=True)
-        self.runner.start()
+        with self.lock:
+            self.runner = start_thread(self._free_run, "npuhal-fake-device")
 
     def _make_device(self, index: int) -> Device:
         options = self.options
@@ -314,9 +314,9 @@ class Machine:
             self.checks.finish()
 
     def _free_run(self) -> None:
-        pause = _PAUSE_S if self.shared is None else _SHARED_PAUSE_S
+        pause, me = _PAUSE_S if self.shared is None else _SHARED_PAUSE_S, threading.current_thread()
         with self.lock:
-            while not self._stop:
+            while self.runner is me and not self._stop:
                 try:
                     self.arrivals()
                     worked = sum(device.run(64) for device in self.devices if device.active)

@@ -11,7 +11,6 @@ import os
 import signal
 import socket
 import sys
-import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,6 +26,7 @@ from fakes.shim.region import ENDED, FREE_RUN, Region
 from fakes.shim.tracing import CallTrace
 from npuhal import constants as c
 from npuhal import shim_settings
+from npuhal.changed import start_thread
 from npuhal.errors import BadUrl, NpuhalError
 from npuhal.loader import HalUrl
 
@@ -84,7 +84,7 @@ class Server:
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [self.region.fd]))]
         self._wire.sendmsg([text], rights)
         if self.region.header.flags & FREE_RUN:
-            threading.Thread(target=self._listen, name="npuhal-shim-posts", daemon=True).start()
+            start_thread(self._listen, "npuhal-shim-posts")
         while word := self._wire.recv(4):
             number = int.from_bytes(word, "little")
             if number == _END:
@@ -107,7 +107,7 @@ class Server:
         call = _CALL(self.service.serve(slot))
         self._kept.append(call)
         address = ctypes.c_void_p(ctypes.addressof(slot))
-        threading.Thread(target=self._serve, args=(address, call), name=f"npuhal-shim-{number}", daemon=True).start()
+        start_thread(self._serve, f"npuhal-shim-{number}", address, call)
 
     def finish(self, killed: bool) -> int:
         """Close the machine and tell what was found; returns the exit status that the program is to have."""

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import ctypes
 import queue
-import threading
 import time
 from collections.abc import Callable
 
 from npuhal import constants as c
 from npuhal import structs as s
+from npuhal.changed import start_thread
 from npuhal.tuples import NamedTuple
 from runtime import errors
 from runtime.driver.calls import HalCalls
@@ -65,7 +65,7 @@ class MessageDriver(HalCalls):
             except BaseException as problem:
                 answers.put(problem)
 
-        threading.Thread(target=work, name="npuhal message queues", daemon=True).start()
+        start_thread(work, "npuhal message queues")
         try:
             answer = answers.get(timeout=FIRST_CALL_S)
         except queue.Empty:

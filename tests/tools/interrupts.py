@@ -21,6 +21,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 import runtime
+from npuhal.changed import start_thread
 
 _ROOT = Path(runtime.__file__).parent.parent
 PACKAGES = ("runtime/", "fakes/", "chips/", "npuhal/", "threading.py", "contextlib.py")
@@ -212,8 +213,7 @@ class OtherThread(Alarm):
                 self.at = "another thread"
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(self._raises))
 
-        self._thread = threading.Thread(target=strike)
-        self._thread.start()
+        self._thread = start_thread(strike, "strike")
 
     def _end(self) -> None:
         for _ in range(3):  # what was set at the end of the call comes here

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from npuhal.changed import start_thread
 from runtime.capi.pyacl import call_sites
 from runtime.memory import caller
 
@@ -87,8 +88,7 @@ class Threads:
             except BaseException as problem:  # stop_thread tells
                 problems.append(f"{type(problem).__name__}: {problem}")
 
-        thread = threading.Thread(target=body, name="acl.util.start_thread", daemon=True)
-        thread.start()
+        thread = start_thread(body, "acl.util.start_thread")
         assert thread.ident is not None
         self._running[thread.ident] = thread, problems
         return thread.ident, 0

@@ -6,12 +6,12 @@ A step runs in a thread of its own, because a call into the driver can block for
 from __future__ import annotations
 
 import queue
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 
 from chips import UnknownChip
+from npuhal.changed import start_thread
 from npuhal.errors import HalError, NpuhalError
 from npuhal.records import asdict, dataclass
 from runtime.errors import RuntimeFault
@@ -100,7 +100,7 @@ def _bounded(step: ProbeStep) -> str | BaseException | None:
         except BaseException as problem:
             box.put(problem)
 
-    threading.Thread(target=work, name=f"probe {step.name}", daemon=True).start()
+    start_thread(work, f"probe {step.name}")
     try:
         return box.get(timeout=step.limit_s)
     except queue.Empty:

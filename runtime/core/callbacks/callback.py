@@ -18,6 +18,7 @@ from functools import partial
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
+from npuhal.changed import start_thread
 from npuhal.late import logger
 from npuhal.records import replace
 from runtime import errors
@@ -294,12 +295,14 @@ class HostFunctions:
         self.wake: Callable[[], object] = partial(self._wakes.put, None)
         """Lets the thread look for calls; in C, so that Ctrl-C cannot come before it has."""
         self._stopping = False
-        self._thread = threading.Thread(
-            target=self._loop, name=f"npuhal-host-functions-{context.device.user_id}", daemon=True
-        )
-        self._thread.start()
-        assert self._thread.ident is not None
-        self.thread_id = self._thread.ident
+        try:
+            self._thread = start_thread(self._loop, f"npuhal-host-functions-{context.device.user_id}")
+            assert self._thread.ident is not None
+            self.thread_id = self._thread.ident
+        except BaseException:  # nobody will know of a thread that has begun
+            self._stopping = True
+            self.wake()
+            raise
 
     def stop(self) -> None:
         """End the thread after the call that it makes now; the exit waits for that a few seconds only."""

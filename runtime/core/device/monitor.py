@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
-from npuhal.changed import Changed
+from npuhal.changed import Changed, start_thread
 from runtime import errors
 from runtime.core.submission.reclaim import reclaim
 from runtime.driver.faults import FaultDriver, ReportedFault
@@ -172,8 +172,7 @@ class Monitor:
         with self._lock:
             self._devices.append(device)
             if self._thread is None and self._threaded:
-                self._thread = threading.Thread(target=self._run, name="npuhal-monitor", daemon=True)
-                self._thread.start()
+                self._thread = start_thread(self._run, "npuhal-monitor")
 
     def forget(self, device: DevicePort) -> None:
         """Stop watching a device; returns when no round touches it. The last one ends the thread."""

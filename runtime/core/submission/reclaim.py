@@ -24,6 +24,7 @@ from functools import partial
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
+from npuhal.changed import start_thread
 from runtime import errors
 from runtime.core.modes import FailureMode
 from runtime.core.submission import completion
@@ -83,11 +84,13 @@ class Recycler:
     def _start(self) -> None:
         with self._starting:
             if self._thread is None and self._threaded and not self._closed:
-                self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
-                self._thread.start()
+                self._thread = start_thread(self._run, self._name)
 
     def _run(self) -> None:
-        while True:
+        me = threading.current_thread()
+        with self._starting:
+            forgotten = self._thread is not me
+        while not forgotten:
             self._wanted.get()
             if self._closed:
                 return

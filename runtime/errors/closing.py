@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableSequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, Protocol
 
@@ -85,12 +85,18 @@ class Steps:
                 self._busy.release()
 
     def finish(self, waiting: MutableSequence[Any]) -> None:
-        """Make the steps, and take them out of what waits to be called as soon as none is left."""
+        """Make the steps, and take them out of what waits to be called as soon as none is left.
+
+        Those that are left wait there: a sweep may have taken them meanwhile, and they did nothing for it.
+        """
         try:
             self()
         finally:
-            if not self._left and self in waiting:
-                waiting.remove(self)
+            if not self._left:
+                with suppress(ValueError):
+                    waiting.remove(self)
+            elif self not in waiting:
+                waiting += (self,)
 
     def _make_all(self) -> None:
         left = self._left

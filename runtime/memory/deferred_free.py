@@ -7,6 +7,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from itertools import repeat, starmap
 from typing import TYPE_CHECKING, Any
 
@@ -137,13 +138,15 @@ class DeferredFrees:
             self._free_passed(all_of_them=True)
 
     def _take(self, count: int, fence: Fence | None = None) -> None:
-        """Put so many that were dropped behind a fence, by default one behind all that is queued now.
+        """Put at most so many that were dropped behind a fence, by default one behind all that is queued now.
 
-        They are moved by one call, before which the list waits already: an interrupt comes before or behind it.
+        They are moved by one call, before which the list waits already: an interrupt comes before or behind it. A close
+        of another thread takes out what it has brought to an end itself.
         """
         releases: list[PendingFree | Release] = []
         self.waiting.append((self._fence() if fence is None else fence, releases))
-        releases.extend(starmap(self.dropped.popleft, repeat((), count)))
+        with suppress(IndexError):
+            releases.extend(starmap(self.dropped.popleft, repeat((), count)))
         self._forget(releases)
 
     def _forget(self, releases: list[PendingFree | Release]) -> None:

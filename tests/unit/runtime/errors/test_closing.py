@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 import pytest
 
 from runtime import errors
@@ -66,3 +68,32 @@ def test_another_call_makes_what_is_left_and_none_of_it_inside_of_a_step() -> No
     steps()
     steps()
     assert made == [1]
+
+
+@pytest.mark.parametrize("taken", [False, True])
+def test_steps_wait_until_none_is_left_whoever_takes_them_meanwhile(taken: bool) -> None:
+    made, waiting = list[int](), deque[Steps]()
+
+    def step() -> None:
+        made.append(1)
+        if taken:  # a sweep inside of the step, or of another thread
+            waiting.pop()()
+
+    steps = Steps([step, lambda: made.append(2)])
+    waiting.append(steps)
+    steps.finish(waiting)
+    assert (made, list(waiting)) == ([1, 2], [])
+
+
+def test_steps_that_another_call_makes_wait_for_its_end() -> None:
+    waiting, seen = deque[Steps](), list[list[Steps]]()
+
+    def step() -> None:
+        waiting.pop()()  # a sweep takes them, and they do nothing for it
+        steps.finish(waiting)  # a second close: it cannot tell whether the first one will come to its end
+        seen.append(list(waiting))
+
+    steps = Steps([step])
+    waiting.append(steps)
+    steps.finish(waiting)
+    assert (seen, list(waiting)) == ([[steps]], [])

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from runtime.errors.closing import Again
+from runtime.errors.closing import Again, Steps
 from runtime.memory.deferred_free import DeferredFrees
 from runtime.memory.device import DeviceBuffer
 from runtime.memory.fences import Fence
@@ -204,3 +204,22 @@ def test_an_interrupt_of_a_sweep_loses_nothing_and_frees_nothing_twice() -> None
     interrupter = Interrupter("memory/deferred_free.py")
     assert interrupter.everywhere(deferred_frees.sweep, check, 200) >= 20
     assert len(deferred_frees.pending) <= 6
+
+
+def test_a_close_that_ends_while_a_sweep_counts_takes_its_own_steps_out() -> None:
+    freed: list[int] = []
+    closed = Steps([lambda: freed.append(1)])
+
+    def fence() -> Fence:
+        closed.finish(deferred_frees.dropped)  # in another thread
+        return lambda: True
+
+    deferred_frees = DeferredFrees(fence)
+    for others in (0, 1):
+        deferred_frees.leave(closed)
+        for _ in range(others):
+            drop(deferred_frees, 2, freed.append)
+        deferred_frees.sweep()
+    assert freed == [1, 2]
+    assert not deferred_frees.dropped
+    assert not deferred_frees.waiting

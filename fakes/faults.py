@@ -13,6 +13,7 @@ from npuhal.records import dataclass, field
 
 if TYPE_CHECKING:
     from fakes.executor.task import Task
+    from fakes.machine.queues import SubmissionQueue
 
 _EVERY = ""
 """Stands for all functions in a rule."""
@@ -34,6 +35,10 @@ class Effect(Enum):
     """The task does nothing and reports nothing."""
     CARD_DOWN = 0x400
     """The card stops answering when it reaches the task; `code` may name another drvStatus_t."""
+
+
+_GOING_ON = (Effect.WARNING, Effect.LOST)
+"""What a task goes on with."""
 
 
 @dataclass(slots=True)
@@ -70,9 +75,16 @@ class TaskRule:
     kernel: str | None = None
     code: int = 0
     seen: int = 0
+    tried: dict[tuple[int, int], tuple[SubmissionQueue, int, int, bool]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+    """By card and SQ: the queue, its head and how many it has done when a task was counted, and whether it is ours."""
 
     def strike(self, task: Task) -> bool:
-        """Count a task that fits; tell whether it is one of ours."""
+        """Count a task that fits; tell whether it is one of ours.
+
+        One that has to wait is tried again and again, how often a clock may decide: it counts once.
+        """
         if (self.device is not None and task.device.index != self.device) or (
             self.stream is not None and task.sq.stream_id != self.stream
         ):
@@ -81,8 +93,18 @@ class TaskRule:
             return False
         if self.kernel is not None and task.kernel_name != self.kernel:
             return False
+        sq = task.sq
+        queue, at = (sq.device, sq.sq_id), (sq, sq.head, sq.done)
+        known = self.tried.get(queue)
+        if known is not None and known[:-1] == at:
+            return known[-1]
         self.seen += 1
-        return self.seen >= self.nth and (self.times == 0 or self.seen < self.nth + self.times)
+        ours = self.seen >= self.nth and (self.times == 0 or self.seen < self.nth + self.times)
+        if ours and self.effect not in _GOING_ON:  # where it is executed once more, it is another time
+            self.tried.pop(queue, None)
+        else:
+            self.tried[queue] = (*at, ours)
+        return ours
 
 
 @dataclass(slots=True)

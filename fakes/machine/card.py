@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 _WORKING = 1
 """DRV_STATUS_WORK."""
 
-
 _MOST_PER_TURN = 1_000
 """Tasks that one host call waits for at most: a model that goes round for ever must not keep the host for ever."""
 
@@ -97,6 +96,8 @@ class Device:
         self.executed = 0
         self.passed = 0
         """Virtual nanoseconds that went by without work."""
+        self.in_vain = False
+        """Whether the last look found nothing that could go on."""
         self.busy = False
         self.current: SubmissionQueue | None = None
         """The queue whose task was executed last."""
@@ -146,15 +147,29 @@ class Device:
     def turn(self, occasion: int) -> None:
         """Let the device work as much as the policy allows at a host call of this kind."""
         if self.active and not self.machine.options.free_run:
+            before = self._before()
             budget = min(self.policy.budget(occasion), _MOST_PER_TURN)
-            if budget and not self.run(budget) and not self._others(budget) and occasion == POLL:
+            if budget and not self._look(budget, before) and not self._others(budget) and occasion == POLL:
                 self.pass_time(IDLE_POLL_NS)
                 if self.machine.checks is not None:
                     self.machine.checks.idle()
 
     def _others(self, budget: int) -> int:
         """The card waits: let the others work, which may do what it waits for; returns how many tasks they executed."""
-        return sum(other.run(budget) for other in self.machine.devices if other is not self and other.active)
+        cards = self.machine.devices
+        return sum(each._look(budget, each._before()) for each in cards if each is not self and each.active)
+
+    def _before(self) -> object:
+        """Return what the policy goes back to when this look is in vain too; None where the last one was not."""
+        return self.policy.state() if self.in_vain else None
+
+    def _look(self, budget: int, before: object) -> int:
+        """Do what `run` does. Of looks in vain behind each other only the first counts: a clock decides how many."""
+        executed = self.run(budget)
+        if not executed and before is not None:
+            self.policy.restore(before)
+        self.in_vain = not executed
+        return executed
 
     def pass_time(self, nanoseconds: int) -> None:
         """Time goes by while nothing can run: waits and hanging tasks with a limit run into it."""
@@ -373,7 +388,6 @@ class Device:
     def registers(self) -> Registers:
         """What condition programs reach besides memory; made when the first one runs."""
         if self._registers is None:
-
             self._registers = self.machine.executor.registers(self)
         return self._registers
 

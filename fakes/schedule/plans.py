@@ -89,6 +89,21 @@ class Planned:
         self._base.resume(chosen)
         return chosen
 
+    def state(self) -> object:
+        """Return the number of the next decision, how many choices there were, and the states of both policies."""
+        return self._number, len(self.choices), self._base.state(), self._inner.state()
+
+    def restore(self, state: object) -> None:
+        """Forget the decisions made since: their numbers go to those made instead."""
+        assert isinstance(state, tuple)
+        number, choices, base, inner = state
+        for each in range(number, self._number):
+            self.departures.pop((self._device, each), None)
+        del self.choices[choices:]
+        self._number = number
+        self._base.restore(base)
+        self._inner.restore(inner)
+
 
 def variations(choices: Sequence[Choice], most: int) -> Iterator[dict[tuple[int, int], int]]:
     """Yield plans that change one decision, then two, at points where order matters; at most so many.

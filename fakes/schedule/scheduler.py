@@ -64,6 +64,14 @@ class Policy(Protocol):
         """Choose one of the runnable queues (never empty)."""
         ...
 
+    def state(self) -> object:
+        """Return what further decisions follow from, for `restore`."""
+        ...
+
+    def restore(self, state: object) -> None:
+        """Forget the decisions made since `state` was returned."""
+        ...
+
 
 class RoundRobin:
     """Each queue in turn, a few tasks per poll."""
@@ -93,6 +101,15 @@ class RoundRobin:
             best = following
         self._last = best.sq_id
         return best
+
+    def state(self) -> object:
+        """Return the queue picked last; those that draw return their generator's state instead."""
+        return self._last
+
+    def restore(self, state: object) -> None:
+        """Go on behind the queue that was the last one then."""
+        assert isinstance(state, int)
+        self._last = state
 
     def pass_over(self, sq_id: int, others: Sequence[int], times: int) -> Sequence[int]:
         """Do what picks do that let a queue run so many times, while others wait and are tried when it is their turn.
@@ -142,6 +159,15 @@ class Random(RoundRobin):
     def pick(self, queues: Sequence[SubmissionQueue]) -> SubmissionQueue:
         """Draw one."""
         return self.rng.choice(queues)
+
+    def state(self) -> object:
+        """Return the state of the generator: nothing else decides."""
+        return self.rng.getstate()
+
+    def restore(self, state: object) -> None:
+        """Draw again what was drawn since."""
+        assert isinstance(state, tuple)
+        self.rng.setstate(state)
 
 
 class Starved(RoundRobin):

@@ -45,6 +45,24 @@ def test_a_failing_send_sends_nothing(rig: Rig) -> None:
     stream.drain()
 
 
+@pytest.mark.parametrize("looks", [1, 9])
+@pytest.mark.parametrize("soc", ["Ascend910B3", "Ascend950PR_9599"])
+def test_a_task_that_waits_counts_once(open_rig: Callable[..., Rig], soc: str, looks: int) -> None:
+    """It is tried at each look, and how often a host looks is decided by its clock."""
+    rig = open_rig(soc)
+    one, other, event = rig.stream(), rig.stream(), rig.take_event()
+    rule = rig.fake.faults.on_task(Effect.EXCEPTION, nth=6)
+    one.send(rig.wait(one, event), *[rig.nop(one)] * 2)
+    assert [one.head for _ in range(looks)] == [0] * looks
+    assert rule.seen == 1
+    other.send(rig.nop(other), rig.record(other, event), rig.nop(other))
+    other.drain()
+    assert {one.head for _ in range(3)} == {2}, "the wait, three of the other queue, a placeholder, and the sixth"
+    assert rule.seen == 6
+    _, [cqe] = one.receive()
+    assert (cqe.error_type, cqe.sq_head) == (1, 2)
+
+
 @pytest.mark.parametrize(
     ("effect", "bits"),
     [

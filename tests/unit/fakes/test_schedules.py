@@ -90,6 +90,40 @@ def test_the_same_seed_gives_the_same_log(open_rig: Callable[..., Rig], policy: 
     assert len(logs) == 1
 
 
+@pytest.mark.parametrize("plan", [{}, {"plan": ""}, {"plan": "0:4:1,0:6:2,0:9:1,0:15:0,0:21:1"}])
+@pytest.mark.parametrize("policy", POLICIES)
+def test_how_often_the_host_looks_in_vain_changes_nothing(
+    open_rig: Callable[..., Rig], policy: str, plan: dict[str, str]
+) -> None:
+    """A clock decides how often: in waits that reach their time limit, or that another thread ends."""
+    logs, plans = set(), set()
+    for looks in (1, 2, 3, 30):
+        rig = open_rig(policy=policy, seed=3, devices=2, **plan)
+        streams = [rig.stream() for _ in range(5)]
+        for _ in range(3):
+            waiting, others, events = streams[::2], streams[1::2], [rig.take_event() for _ in range(3)]
+            for stream, event in zip(waiting, events, strict=True):
+                send(stream, rig.wait(stream, event), rig.nop(stream), rig.nop(stream))
+            settle(others[0])
+            assert {waiting[0].head for _ in range(looks)} == {waiting[0].head}
+            for stream in others:
+                send(stream, *[rig.nop(stream)] * 2)
+            send(others[0], *[rig.record(others[0], event) for event in events])
+            settle(others[0])
+        for stream in streams:
+            stream.drain()
+        logs.add(rig.fake.log_text())
+        plans.add(rig.fake.plan)
+        rig.close()
+    assert len(logs) == len(plans) == 1
+
+
+def settle(stream: Stream) -> None:
+    """Look until nothing can go on, whatever the policy does at a look."""
+    for _ in range(60):
+        assert stream.head >= 0
+
+
 def test_the_log_is_the_same_in_every_process() -> None:
     code = (
         "from tests.unit.fakes.rig import Rig; from tests.unit.fakes.test_schedules import program; "

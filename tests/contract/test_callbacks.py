@@ -42,8 +42,8 @@ def test_host_functions_run_in_a_thread_without_a_device(device: Device) -> None
     with device.create_stream() as one, device.create_stream() as two:
         one.host_function(look)
         two.host_function(look)
-        one.synchronize(5000)
-        two.synchronize(5000)
+        one.synchronize(30_000)
+        two.synchronize(30_000)
     assert seen[0] == seen[2] != ME()
     assert seen[1] is seen[3] is None
 
@@ -53,11 +53,11 @@ def test_failing_host_function_fails_its_stream_and_lets_it_go_on(device: Device
     with device.create_stream() as stream:
         stream.host_function(lambda: 1 / 0)
         with pytest.raises(errors.RuntimeFault, match="host function") as caught:
-            stream.synchronize(5000)
+            stream.synchronize(30_000)
         assert isinstance(caught.value.__cause__, ZeroDivisionError)
         done: list[int] = []
         stream.host_function(done.append, 1)
-        stream.synchronize(5000)
+        stream.synchronize(30_000)
         assert done == [1]
 
 
@@ -71,7 +71,7 @@ def test_blocking_callback_waits_for_process(device: Device) -> None:
         with pytest.raises(errors.Timeout):
             stream.synchronize(5)
         calls.process(ME(), 1000)
-        stream.synchronize(1000)
+        stream.synchronize(30_000)
         assert log == [7]
         calls.unsubscribe(ME(), stream)
     with pytest.raises(errors.RuntimeFault) as caught:
@@ -87,7 +87,7 @@ def test_one_process_makes_one_call_in_order(device: Device) -> None:
         calls.subscribe(ME(), two)
         for number in range(3):
             calls.launch(one, log.append, number, block=False)
-        one.synchronize(1000)
+        one.synchronize(30_000)
         calls.launch(two, log.append, 3, block=False)
         for number in range(4):
             calls.process(ME(), 1000)
@@ -114,7 +114,7 @@ def test_wrong_uses(device: Device, case: str, code: int, message: str) -> None:
             calls.subscribe(ME(), stream)
         if case == "subscribe a stream with host functions":
             other.host_function(int)
-            other.synchronize(5000)
+            other.synchronize(30_000)
         uses: dict[str, Callable[[], object]] = {
             "launch unsubscribed": lambda: calls.launch(stream, print, block=False),
             "subscribe twice": lambda: calls.subscribe(ME(), stream),
@@ -153,7 +153,7 @@ def test_closed_stream_leaves_nothing_behind(device: Device) -> None:
         device.runtime.callbacks.subscribe(ME(), stream)
     with device.create_stream() as stream:
         stream.host_function(int)
-        stream.synchronize(5000)
+        stream.synchronize(30_000)
     device.signals.ids.trim()
     assert holdings(device.hal.fake) == before
     assert device.hal.fake.device(0).host_calls.groups == {}
@@ -181,7 +181,7 @@ def test_stream_waits_for_a_value(device: Device, test: WaitFor, value: int, ear
             assert not waiting.query()
         assert device.download(target, "u8")[0] == 0
         writing.write_value(word, late)
-        waiting.synchronize(5000)
+        waiting.synchronize(30_000)
     assert device.download(target, "u8")[0] == 1
 
 
@@ -215,7 +215,7 @@ def test_opened_notify_is_the_same_flag(device: Device) -> None:
             notify.wait(two)
             assert not two.query()
             opened.record(one)
-            two.synchronize(1000)
+            two.synchronize(30_000)
             with pytest.raises(errors.NotSupported, match="cannot be shared on"):
                 opened.export()
 
@@ -240,8 +240,8 @@ def test_a_notify_of_another_card_is_recorded_there(url: str) -> None:
                     notify.wait(waits)
                     assert not waits.query()
                     opened.record(records)
-                    records.synchronize(1000)
-                    waits.synchronize(1000)
+                    records.synchronize(30_000)
+                    waits.synchronize(30_000)
     finally:
         machine.close(force=True)
 
@@ -312,13 +312,13 @@ def test_count_notify(
         return
     with device.create_stream() as one, device.create_stream() as two, device.create_count_notify() as count:
         count.record(one, before[1], before[0])
-        one.synchronize(1000)
+        one.synchronize(30_000)
         count.wait(two, wait[1], wait[0])
         assert not two.query()
         count.record(one, after[1], after[0])
-        two.synchronize(1000)
+        two.synchronize(30_000)
         count.reset(one)
-        one.synchronize(1000)
+        one.synchronize(30_000)
 
 
 @pytest.mark.stars

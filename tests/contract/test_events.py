@@ -97,7 +97,7 @@ def test_plain_sync_event_is_waited_for_before_its_record(device: Device) -> Non
         with pytest.raises(errors.Timeout):
             two.synchronize(5)
         event.record(one)
-        two.synchronize(1000)
+        two.synchronize(30_000)
         assert event.queries.waits_done()
 
 
@@ -147,7 +147,7 @@ def test_wait_behind_a_reset_holds_until_the_next_record(device: Device) -> None
         with pytest.raises(errors.Timeout):
             two.synchronize(5)
         event.record(one)
-        two.synchronize(1000)
+        two.synchronize(30_000)
 
 
 def test_second_record_leaves_an_earlier_wait_alone(
@@ -178,7 +178,7 @@ def test_external_event_is_a_byte_that_streams_order_by(device: Device) -> None:
         event.wait(two)
         assert not two.query()
         event.record(one)
-        two.synchronize(1000)
+        two.synchronize(30_000)
         for use in (event.queries.status, event.queries.recorded):
             with pytest.raises(errors.NotSupported):
                 use()
@@ -250,8 +250,8 @@ def test_closed_event_keeps_its_signal_until_the_waits_are_over(device: Device, 
     event.close()
     assert used
     device.hal.fake.device(0).release(held.stream_id)
-    free.synchronize(1000)
-    held.synchronize(1000)
+    free.synchronize(30_000)
+    held.synchronize(30_000)
     device.signals.ids.trim()
     assert used == set()
 
@@ -286,8 +286,8 @@ def test_shared_event(device: Device) -> None:
             assert not opened.query()
             assert not two.query()
             device.hal.fake.device(0).release(one.stream_id)
-            opened.synchronize(1000)
-            two.synchronize(1000)
+            opened.synchronize(30_000)
+            two.synchronize(30_000)
             assert event.queries.status()
         for refused in (lambda: event.queries.read_ticks(), lambda: device.create_event().share()):
             with pytest.raises(errors.RuntimeFault):
@@ -308,7 +308,7 @@ def test_wait_for_an_event_of_another_device_needs_peer_access(url: str) -> None
             event.wait(waiting)
             assert not waiting.query()
             here.hal.fake.device(0).release(recording.stream_id)
-            recording.synchronize(1000)
-            waiting.synchronize(1000)
+            recording.synchronize(30_000)
+            waiting.synchronize(30_000)
     finally:
         machine.close(force=True)

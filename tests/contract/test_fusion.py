@@ -82,7 +82,7 @@ def test_partners_launched_apart_deadlock_and_fused_ones_do_not(device: Device, 
                 part = fusion.Cpu(_LIBRARY, f"{_FUNCTION}{number}")
                 fusion.launch(stream, part, fusion.Core(cores[number], 1), arguments=(flags[number],))
         for stream in (first, second):
-            stream.synchronize(2000)
+            stream.synchronize(30_000)
         assert [device.download(each, "u4").tolist() for each in flags] == [[3, 3], [3, 3]]
 
 
@@ -95,8 +95,8 @@ def test_a_part_that_fails_is_one_failure_of_the_whole(device: Device, make_kern
     with device.create_stream() as stream:
         fusion.launch(stream, fusion.Cpu(_LIBRARY, _FUNCTION), core, arguments=(0,))
         with pytest.raises(errors.RuntimeFault, match=r"AICPU kernel partner \+ kernel lonely"):
-            stream.synchronize(1000)
-        stream.synchronize(1000)
+            stream.synchronize(30_000)
+        stream.synchronize(30_000)
 
 
 def test_a_fused_task_can_be_captured(device: Device, make_kernel: MakeKernel) -> None:
@@ -110,7 +110,7 @@ def test_a_fused_task_can_be_captured(device: Device, make_kernel: MakeKernel) -
         made = graph.end(stream)
         for _ in range(2):
             made.execute(stream)
-        stream.synchronize(2000)
+        stream.synchronize(30_000)
         assert device.download(flags, "u4").tolist() == [2, 2]
         made.close()
 
@@ -128,15 +128,15 @@ def test_a_fused_task_of_a_group_gets_other_arguments(device: Device, make_kerne
         graph.end_group(stream)
         made = graph.end(stream)
         made.execute(stream)
-        stream.synchronize(2000)
+        stream.synchronize(30_000)
         graph.begin_update(updater, group)
         with pytest.raises(errors.InvalidArgument, match="cannot replace"):
             cores[0][1](first, stream=updater)
         fusion.launch(updater, *parts[1], arguments=(second,))
         graph.end_update(updater)
-        updater.synchronize(2000)
+        updater.synchronize(30_000)
         made.execute(stream)
-        stream.synchronize(2000)
+        stream.synchronize(30_000)
         assert [device.download(each, "u4").tolist() for each in (first, second)] == [[1, 1], [1, 1]]
         made.close()
 
@@ -180,7 +180,7 @@ def test_missions_on_both_dies_meet(device: Device) -> None:
     with device.create_stream() as stream:
         for _ in range(2):
             fusion.launch_missions(stream, *parts)
-        stream.synchronize(2000)
+        stream.synchronize(30_000)
     assert device.download(flags, "u8").tolist() == [10, 10]
     assert "meet as mission 3 of die 0 + meet as mission 3 of die 1" in device.hal.fake.log[-1].detail
 
@@ -214,7 +214,7 @@ def test_missions_and_cores_meet(device: Device, make_kernel: MakeKernel, form: 
     with device.create_stream() as stream:
         for _ in range(3):
             fusion.launch(stream, fusion.Missions(pieces), fusion.Core(kernel, 1), arguments=(flags,))
-        stream.synchronize(2000)
+        stream.synchronize(30_000)
     assert device.download(flags, "u8").tolist() == [3] * count + [0] * (4 - count) + [3]
 
 
@@ -223,7 +223,7 @@ def test_a_mission_that_nobody_knows_fails_by_name(device: Device) -> None:
     with device.create_stream() as stream:
         fusion.launch_missions(stream, mission(1), mission(1, 1))
         with pytest.raises(errors.RuntimeFault):
-            stream.synchronize(2000)
+            stream.synchronize(30_000)
     problems = " ".join(device.hal.fake.problems)
     assert "attach_mission(1, function, die=0)" in problems
 

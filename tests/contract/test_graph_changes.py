@@ -72,7 +72,7 @@ def run(device: Device, made: Graph, log: list[int]) -> list[int]:
     """Return what one execution notes."""
     log.clear()
     made.launch(device.default_stream)
-    device.default_stream.synchronize(2000)
+    device.default_stream.synchronize(30_000)
     return list(log)
 
 
@@ -168,7 +168,7 @@ def test_a_dry_run_counts_what_a_capture_takes(device: Device, note: Kernel) -> 
     with stream.capture(dry_run=True) as plan:
         work()
     note[1](7, stream=stream)
-    stream.synchronize(1000)
+    stream.synchronize(30_000)
     with stream.capture() as made:
         work()
         assert made.cost == plan.cost
@@ -203,10 +203,10 @@ def test_a_task_group_takes_other_parameters(changing: Device, note: Kernel, log
         with updater.update(group):
             note[1](number, stream=updater)
             note[1](number + 1, stream=updater)
-        updater.synchronize(1000)
+        updater.synchronize(30_000)
         assert run(device, made, log) == [0, number, number + 1]
     note[1](5, stream=updater)
-    updater.synchronize(1000)
+    updater.synchronize(30_000)
     assert log[-1] == 5
     made.close()
 
@@ -232,7 +232,7 @@ def test_an_update_has_as_many_kernels_as_its_group(changing: Device, note: Kern
         updater.record(device.create_event())
     assert raised.value.code == 507009
     graph.end_update(updater)
-    updater.synchronize(1000)
+    updater.synchronize(30_000)
     made.close()
 
 
@@ -322,7 +322,7 @@ def test_arguments_are_replaced_for_all_kernels_at_once(device: Device, make_ker
     def run() -> list[list[int]]:
         log.clear()
         made.execute(stream)
-        stream.synchronize(5000)
+        stream.synchronize(30_000)
         return list(log)
 
     assert run() == [[number, number + 1, number + 2] for number in range(count)]
@@ -355,7 +355,7 @@ def test_arguments_are_not_replaced_while_they_may_be_read(device: Device, make_
             change()
         assert raised.value.code == 107040
     device.hal.fake.device(device.device_id).release(stream.stream_id)
-    stream.synchronize(5000)
+    stream.synchronize(30_000)
     made.update_arguments([[2]])
     made.close()
 

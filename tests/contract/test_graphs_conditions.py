@@ -58,7 +58,7 @@ class Program:
         self.log.clear()
         for _ in range(times):
             made.execute(self.main)
-            self.main.synchronize(5000)
+            self.main.synchronize(30_000)
         return self.log
 
 

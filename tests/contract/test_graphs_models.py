@@ -85,7 +85,7 @@ def test_a_stream_starts_another_and_the_model_is_repeated(device: Device, note:
     assert log == [1, 2] * 3
     runner = device.create_stream()
     model.execute(runner)
-    runner.synchronize(5000)
+    runner.synchronize(30_000)
     assert log == [1, 2] * 4
     model.close()
     assert first.bound is None
@@ -162,12 +162,12 @@ def test_an_aborted_execution_ends_with_its_code(device: Device, note: Kernel, l
         card.step(10)
     model.abort()
     with pytest.raises(errors.RuntimeFault) as raised:
-        runner.synchronize(5000)
+        runner.synchronize(30_000)
     assert raised.value.code == 507023
     card.release(stream.stream_id)
     assert log == []
     model.execute(runner)
-    runner.synchronize(5000)
+    runner.synchronize(30_000)
     assert log == [1]
     model.close()
 

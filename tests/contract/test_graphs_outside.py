@@ -50,13 +50,13 @@ def test_each_execution_waits_for_the_record_that_is_newest_then(device: Device,
         inner.wait_external(event)
         note[1](0, stream=inner)
     made.launch(inner)  # nothing was recorded, so that it waits for nothing
-    inner.synchronize(1000)
+    inner.synchronize(30_000)
     for number in range(1, 4):
         note[1](number, stream=outer)
         outer.record(event)
         made.launch(inner)
-    inner.synchronize(2000)
-    outer.synchronize(1000)
+    inner.synchronize(30_000)
+    outer.synchronize(30_000)
     assert [log.index(number) for number in (1, 2, 3)] == sorted(log.index(number) for number in (1, 2, 3))
     zeros = [place for place, number in enumerate(log) if not number]
     assert len(zeros) == 4
@@ -75,12 +75,12 @@ def test_a_graph_waits_for_a_record_from_before_its_capture(device: Device, note
         inner.wait_external(event)
         note[1](0, stream=inner)
     made.launch(inner)
-    inner.synchronize(2000)
+    inner.synchronize(30_000)
     assert log == [1, 0]
     note[1](2, stream=outer)
     outer.record(event)
     made.launch(inner)
-    inner.synchronize(2000)
+    inner.synchronize(30_000)
     assert log == [1, 0, 2, 0]
     assert code_of(outer.wait, event) == 107000
     made.close()
@@ -96,9 +96,9 @@ def test_each_execution_records_for_streams_and_the_host(device: Device, note: K
         made.launch(inner)
         outer.wait(event)
         note[1](2, stream=outer)
-        event.synchronize(1000)
+        event.synchronize(30_000)
         assert event.query()
-        outer.synchronize(1000)
+        outer.synchronize(30_000)
     assert log == [1, 2] * 3
     made.close()
 
@@ -119,7 +119,7 @@ def test_executions_in_several_streams_keep_their_own_records_apart(
         outer.wait(passed)
         note[1](2, stream=outer)
     for stream in (first, second, outer):
-        stream.synchronize(2000)
+        stream.synchronize(30_000)
     assert log == [1, 2] * 4
     made.close()
 
@@ -139,7 +139,7 @@ def test_many_events_pass_through_one_table(device: Device, note: Kernel, log: l
     for event in events[4:]:
         outer.wait(event)
     note[1](2, stream=outer)
-    outer.synchronize(2000)
+    outer.synchronize(30_000)
     assert log == [1, 2]
     made.close()
 
@@ -158,7 +158,7 @@ def test_events_of_the_kind_external_keep_their_byte(device: Device, note: Kerne
         outer.wait(passed)
         passed.reset(outer)
         note[1](2, stream=outer)
-        outer.synchronize(2000)
+        outer.synchronize(30_000)
     assert log == [1, 2] * 2
     made.close()
 
@@ -174,7 +174,7 @@ def test_nothing_is_left_over(device: Device, note: Kernel) -> None:
                 stream.record_external(passed)
             for _ in range(2):
                 made.launch(stream)
-            stream.synchronize(2000)
+            stream.synchronize(30_000)
             made.close()
 
     use()
@@ -204,7 +204,7 @@ def test_what_is_refused_leaves_the_capture_as_it_was(device: Device, note: Kern
     assert code_of(outer.wait, event) == 107000
     outer.record(event)
     made.launch(stream)
-    stream.synchronize(1000)
+    stream.synchronize(30_000)
     assert log == [1]
     event.close()
     with pytest.raises(errors.InvalidHandle):
@@ -235,7 +235,7 @@ def test_an_execution_that_cannot_be_queued_changes_no_event(device: Device, not
         note[1](1, stream=inner)
         inner.record_external(event)
     made.launch(inner)
-    inner.synchronize(1000)
+    inner.synchronize(30_000)
     newest = event.signal
     broken = device.create_stream()
     broken.close()

@@ -47,7 +47,7 @@ def test_memory_and_streams_go_on_where_they_were(machine: Runtime, device: Devi
     with device.create_stream() as stream, device.create_stream() as other, device.create_event() as event:
         step[1](first, second, stream=stream)
         stream.record(event)
-        stream.synchronize(1000)
+        stream.synchronize(30_000)
         ids = stream.stream_id, stream.queues.sq_id, other.stream_id
         exchange(machine)
         assert ids == (stream.stream_id, stream.queues.sq_id, other.stream_id)
@@ -58,12 +58,12 @@ def test_memory_and_streams_go_on_where_they_were(machine: Runtime, device: Devi
         other.record(event)
         stream.wait(event)
         step[1](second, first, stream=stream)
-        stream.synchronize(1000)
+        stream.synchronize(30_000)
         assert device.download(first, "i4").tolist() == list(range(5, 21))
         with device.create_stream() as late:
             assert late.stream_id not in ids
             step[1](first, first, stream=late)
-            late.synchronize(1000)
+            late.synchronize(30_000)
 
 
 def test_graphs_replay_after_a_restore(machine: Runtime, device: Device, make_kernel: MakeKernel) -> None:
@@ -82,10 +82,10 @@ def test_graphs_replay_after_a_restore(machine: Runtime, device: Device, make_ke
             made = graph.end(first)
         for _ in range(2):
             made.execute(first)
-            first.synchronize(1000)
+            first.synchronize(30_000)
             exchange(machine)
             made.execute(second)
-            second.synchronize(1000)
+            second.synchronize(30_000)
         assert log == [1, 2, 3] * 4
         made.close()
 
@@ -97,7 +97,7 @@ def test_copies_go_on_and_captured_ones_do_or_are_refused(machine: Runtime, devi
         for number in range(4):
             source[:] = number
             stream.copy(target, pinned)
-            stream.synchronize(1000)
+            stream.synchronize(30_000)
             assert device.download(target, "i4").tolist() == [number] * 16
             if number % 2:
                 exchange(machine)
@@ -108,7 +108,7 @@ def test_copies_go_on_and_captured_ones_do_or_are_refused(machine: Runtime, devi
             exchange(machine)
             source[:] = 7
             made.execute(stream)
-            stream.synchronize(1000)
+            stream.synchronize(30_000)
             assert device.download(target, "i4").tolist() == [7] * 16
         else:
             with machine.snapshot.locked(), pytest.raises(errors.NotSupported, match="prepared for this card"):
@@ -128,10 +128,10 @@ def test_models_made_by_hand_run_after_a_restore(machine: Runtime, device: Devic
         exchange(machine)
         for _ in range(2):
             model.execute(runner)
-        runner.synchronize(1000)
+        runner.synchronize(30_000)
         exchange(machine)
         model.execute(runner)
-        runner.synchronize(1000)
+        runner.synchronize(30_000)
         assert log == [7] * 3
         model.close()
 
@@ -140,13 +140,13 @@ def test_host_functions_and_notifies_work_after_a_restore(machine: Runtime, devi
     called: list[int] = []
     with device.create_stream() as stream, device.create_stream() as other, device.create_notify() as notify:
         machine.callbacks.host_function(stream, lambda _: called.append(1))
-        stream.synchronize(5000)
+        stream.synchronize(30_000)
         exchange(machine)
         machine.callbacks.host_function(stream, lambda _: called.append(2))
-        stream.synchronize(5000)
+        stream.synchronize(30_000)
         notify.wait(other)
         notify.record(stream)
-        other.synchronize(5000)
+        other.synchronize(30_000)
     assert called == [1, 2]
 
 
@@ -155,7 +155,7 @@ def test_calls_wait_while_the_process_is_locked(machine: Runtime, device: Device
     note = make_kernel("note", lambda context: log.append(context.args[0]), 1, grid=True)
     with device.create_stream() as stream:
         note[1](1, stream=stream)
-        stream.synchronize(1000)
+        stream.synchronize(30_000)
         machine.snapshot.lock()
         made: list[object] = []
         workers = [
@@ -169,7 +169,7 @@ def test_calls_wait_while_the_process_is_locked(machine: Runtime, device: Device
             worker.join(0.05)
         assert all(worker.is_alive() for worker in workers)
         assert made == []
-        stream.synchronize(1000)
+        stream.synchronize(30_000)
         for call in (lambda: device.alloc(64), lambda: note[1](3, stream=stream)):
             with pytest.raises(errors.SnapshotError) as raised:
                 call()
@@ -177,7 +177,7 @@ def test_calls_wait_while_the_process_is_locked(machine: Runtime, device: Device
         machine.snapshot.unlock()
         for worker in workers:
             worker.join(10)
-        stream.synchronize(1000)
+        stream.synchronize(30_000)
         assert len(made) == 3
         assert log == [1, 2]
 
@@ -320,7 +320,7 @@ def test_a_restore_that_fails_half_way_can_be_made_again(
         step[1](values, stream=stream)
         made = graph.end(stream)
         made.execute(stream)
-        stream.synchronize(1000)
+        stream.synchronize(30_000)
         with machine.snapshot.locked() as snapshot:
             snapshot.backup()
             machine.hal.fake.device(0).exchange()
@@ -333,6 +333,6 @@ def test_a_restore_that_fails_half_way_can_be_made_again(
             snapshot.restore()
         made.execute(stream)
         step[1](values, stream=stream)
-        stream.synchronize(1000)
+        stream.synchronize(30_000)
         assert device.download(values, "i4").tolist() == [3] * 16
         made.close()

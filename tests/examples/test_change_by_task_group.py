@@ -29,13 +29,13 @@ def test_change_by_task_group() -> None:
     with stream.capture() as made, stream.task_group() as group:
         kernel[1](target, first, second, np.float32(1), stream=stream)
     made.launch(stream)
-    stream.synchronize(1000)
+    stream.synchronize(30_000)
     assert np.allclose(device.download(target, "f4"), [5.4, 6.4, 7.4, 8.4, 9.4, 10.4, 11.4, 12.4])
     with updater.update(group):
         kernel[1](target, first, second, np.float32(2), stream=updater)
     stream.wait(updater.record(changed))
     made.launch(stream)
-    stream.synchronize(1000)
+    stream.synchronize(30_000)
     assert np.allclose(device.download(target, "f4"), [7.6, 8.6, 9.6, 10.6, 11.6, 12.6, 13.6, 14.6])
     made.close()
     machine.close()

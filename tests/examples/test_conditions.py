@@ -53,7 +53,7 @@ def conditional(
 
 def run(device: Device, stream: Stream, made: Graph, result: Any) -> int:
     made.execute(stream)
-    stream.synchronize(5000)
+    stream.synchronize(30_000)
     made.close()
     return int(device.download(result, "i8")[0])
 
@@ -125,6 +125,6 @@ def test_the_host_sets_the_value_of_each_execution(
     for value, factor in runs:
         device.memory.write(handle.address, value.to_bytes(8, "little"))
         made.execute(stream)
-        stream.synchronize(5000)
+        stream.synchronize(30_000)
         assert np.array_equal(device.download(target, "f4"), left + right * np.float32(factor))
     made.close()

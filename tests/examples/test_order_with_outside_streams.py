@@ -31,7 +31,7 @@ def test_a_stream_records_and_a_graph_waits(device: Device) -> None:
     device.copy(source, START)
     outer.record(event)
     graph.launch(inner)
-    inner.synchronize(1000)
+    inner.synchronize(30_000)
     assert (device.download(target, "i4") == START).all()
     graph.close()
 
@@ -46,7 +46,7 @@ def test_a_graph_records_and_a_stream_waits(device: Device) -> None:
     graph.launch(inner)
     outer.wait(event)
     outer.copy(result, target)
-    outer.synchronize(1000)
+    outer.synchronize(30_000)
     assert (result.numpy("i4") == START).all()
     graph.close()
 
@@ -63,7 +63,7 @@ def test_one_graph_records_and_another_one_waits(device: Device) -> None:
         second.copy(target, middle)
     one.launch(first)
     other.launch(second)
-    second.synchronize(1000)
+    second.synchronize(30_000)
     assert (device.download(target, "i4") == START).all()
     one.close()
     other.close()

@@ -43,7 +43,7 @@ class Bench:
 
     def finish(self) -> list[tuple[int, ...]]:
         """Return what the launches since the last time were given."""
-        self.stream.synchronize(5000)
+        self.stream.synchronize(30_000)
         seen, self.seen = self.seen, []
         return seen
 
@@ -75,7 +75,7 @@ def by_graph(bench: Bench, *arguments: Any) -> None:
     with bench.stream.capture() as graph:
         bench.kernel[2](*arguments, stream=bench.stream)
     graph.execute(bench.stream)
-    bench.stream.synchronize(5000)
+    bench.stream.synchronize(30_000)
     graph.close()
 
 
@@ -85,7 +85,7 @@ def by_update(bench: Bench, *arguments: Any) -> None:
     try:
         graph.update(graph.kernels[0], arguments)
         graph.execute(bench.stream)
-        bench.stream.synchronize(5000)
+        bench.stream.synchronize(30_000)
     finally:
         graph.close()
 
@@ -98,7 +98,7 @@ def by_replacement(bench: Bench, *arguments: Any) -> None:
     try:
         graph.update(graph.kernels[0], arguments, kernel=other)
         graph.execute(bench.stream)
-        bench.stream.synchronize(5000)
+        bench.stream.synchronize(30_000)
     finally:
         graph.close()
 

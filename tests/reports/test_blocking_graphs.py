@@ -59,10 +59,10 @@ def test_the_setting_of_a_stream_can_change_between_executions(open_machine: Ope
                                 (LaunchBlocking.BY_ENVIRONMENT, False)):
                 stream.set_launch_blocking(mode)
                 for _ in range(2):
-                    stream.synchronize(5000)
+                    stream.synchronize(30_000)
                     graph.execute(stream)
                     assert (stream.ring.pending == 0) is waits
-        stream.synchronize(5000)
+        stream.synchronize(30_000)
 
 
 @pytest.mark.parametrize("soc", ["ascend910b3", "ascend950"])

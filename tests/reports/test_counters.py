@@ -123,14 +123,14 @@ def test_an_abort_and_failures_do_not_disturb_the_counts(open_machine: OpenMachi
     for _ in range(2):
         kernel[1](0, stream=stream)
         with pytest.raises(errors.KernelFault):
-            stream.synchronize(2000)
+            stream.synchronize(30_000)
     device.hal.fake.device(0).hold()
     kernel[1](0, stream=stream)
     stream.abort()
     device.hal.fake.device(0).release()
     assert device.counters.launches == 3
     stream.fill(device.alloc(64), 1)
-    stream.synchronize(2000)
+    stream.synchronize(30_000)
     assert device.counters.launches == 3
 
 

@@ -44,8 +44,8 @@ def ways_in(device: Device, stream: Any, buffer: Any, graph: Any) -> dict[str, C
     return {
         "copy": lambda: device.copy(buffer, bytes(8)), "download": lambda: device.download(buffer),
         "upload": lambda: device.upload(np.zeros(4)), "fill": lambda: device.fill(buffer, 1),
-        "load": lambda: device.load(minimal_kernel("late", 1)).only, "synchronize": lambda: device.synchronize(2000),
-        "stream": lambda: stream.synchronize(2000), "graph": lambda: graph.launch(stream),
+        "load": lambda: device.load(minimal_kernel("late", 1)).only, "synchronize": lambda: device.synchronize(30_000),
+        "stream": lambda: stream.synchronize(30_000), "graph": lambda: graph.launch(stream),
     }  # fmt: skip
 
 
@@ -230,7 +230,7 @@ def test_who_launches_one_by_one_is_not_told_to(
     kernel = device.load(minimal_kernel("bad", 1)).only
     device.hal.fake.attach(kernel.code, lambda _context: None, name="bad", grid=True)
     device.hal.fake.faults.on_task(Effect.EXCEPTION, kernel="bad")
-    fault = refusal(lambda: (kernel[1](0), device.synchronize(2000)))
+    fault = refusal(lambda: (kernel[1](0), device.synchronize(30_000)))
     assert isinstance(fault, errors.KernelFault)
     assert "tiling data" in fault.hint
     assert ("ASCEND_RT_LAUNCH_BLOCKING" in fault.hint) is not blocking
@@ -245,4 +245,4 @@ def test_memory_of_a_card_that_is_not_linked_needs_another_way(open_machine: Ope
     assert "runtime.device(0).enable_peer_access(runtime.device(1))" in fault.hint
     one.enable_peer_access(two)
     stream.copy(here, there)
-    stream.synchronize(2000)
+    stream.synchronize(30_000)

@@ -146,7 +146,7 @@ def test_a_broken_device_answers_with_its_first_error_until_it_is_repaired(machi
     with pytest.raises(errors.DeviceFault) as first:
         stream.synchronize(10_000)
     assert first.value.code == 507010
-    for use in (lambda: stream.synchronize(1000), lambda: stream.fill(buffer, 1), device.health.check):
+    for use in (lambda: stream.synchronize(30_000), lambda: stream.fill(buffer, 1), device.health.check):
         with pytest.raises(errors.DeviceFault, match="no longer answers") as later:
             use()
         assert later.value.code == 507010

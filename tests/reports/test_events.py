@@ -32,7 +32,7 @@ def test_a_wait_that_only_this_thread_could_end_is_named_when_the_time_is_up(dev
         stream.synchronize(50)
     assert caught.value.code == 507046
     event.record(device.default_stream)
-    stream.synchronize(1000)
+    stream.synchronize(30_000)
     event.close()
 
 
@@ -48,14 +48,14 @@ def test_a_wait_without_a_time_limit_is_described_while_it_lasts(
     text = capsys.readouterr().err
     assert text.count("waits for <event start of device 0, not recorded>, which was never recorded") == 1
     event.record(device.default_stream)
-    stream.synchronize(1000)
+    stream.synchronize(30_000)
 
 
 def test_the_default_kind_of_event_passes_when_it_was_never_recorded(device: Device, stream: Stream) -> None:
     event = device.create_event()
     assert event.query()
     stream.wait(event)
-    stream.synchronize(1000)
+    stream.synchronize(30_000)
     assert stream.ring.submitted == 0
 
 
@@ -73,8 +73,8 @@ def test_waits_in_a_circle_name_each_other(device: Device) -> None:
         with pytest.raises(errors.Timeout, match=f"waiting for <event first .*recorded in <Stream .a. {a.stream_id} "):
             b.synchronize(50)
         second.record(device.default_stream)
-        a.synchronize(1000)
-        b.synchronize(1000)
+        a.synchronize(30_000)
+        b.synchronize(30_000)
 
 
 # -- recorded again, reset ---------------------------------------------------------------------------------------------
@@ -93,14 +93,14 @@ def test_a_second_record_leaves_the_wait_on_the_first_alone(open_machine: OpenMa
         b.wait(event)
         b.submit(Nop(), finished=lambda: order.append("second"))
         idle.record(event)
-        idle.synchronize(1000)
+        idle.synchronize(30_000)
         again = event.timestamp_ticks
         with pytest.raises(errors.Timeout):
             b.synchronize(20)
         assert order == []
         fake.release(a.stream_id)
-        a.synchronize(1000)
-        b.synchronize(1000)
+        a.synchronize(30_000)
+        b.synchronize(30_000)
         assert order == ["first", "second"]
         assert event.timestamp_ticks == again
         event.close()
@@ -122,7 +122,7 @@ def test_a_record_before_waits_are_over_is_a_line_in_the_log(
             event.wait(b)
             event.record(b)
             device.hal.fake.device(0).release(a.stream_id)
-            b.synchronize(1000)
+            b.synchronize(30_000)
             event.record(a)
             told = [record.getMessage() for record in caplog.records if "recorded again" in record.getMessage()]
             assert len(told) == lines
@@ -136,13 +136,13 @@ def test_a_reset_that_starves_a_second_waiter_is_named(device: Device) -> None:
         a.record(event)
         b.wait(event)
         event.reset(b)
-        b.synchronize(1000)
+        b.synchronize(30_000)
         late.wait(event)
         with pytest.raises(errors.Timeout, match=f"<event shared .*>, which was reset in stream {b.stream_id} and not "
                            "recorded since"):
             late.synchronize(50)
         a.record(event)
-        late.synchronize(1000)
+        late.synchronize(30_000)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_a_reset_of_a_kind_that_has_none_is_refused(device: Device, stream: Stre
         event.reset(stream)
     assert caught.value.code == 207000
     assert "record them again" in caught.value.hint
-    stream.synchronize(1000)
+    stream.synchronize(30_000)
 
 
 # -- ids ---------------------------------------------------------------------------------------------------------------
@@ -173,10 +173,10 @@ def test_a_leak_of_events_fails_at_the_call_that_needs_the_id(open_machine: Open
         leaked[8].record(stream)
     assert caught.value.code == 207007
     assert "this process holds 8 events" in caught.value.message
-    stream.synchronize(1000)
+    stream.synchronize(30_000)
     leaked[0].close()
     leaked[8].record(stream)
-    stream.synchronize(1000)
+    stream.synchronize(30_000)
 
 
 @pytest.mark.parametrize("soc", [V100, V200])
@@ -221,8 +221,8 @@ def test_with_many_tasks_queued_the_first_failure_is_kept_and_the_later_ones_wit
     assert record.first is not None
     assert [fault.details["task"] for fault in (record.first, *record.later)] == ["kernel k2", "kernel k3"]
     with pytest.raises(errors.KernelFault, match="kernel k2 failed"):
-        stream.synchronize(1000)
-    stream.synchronize(1000)
+        stream.synchronize(30_000)
+    stream.synchronize(30_000)
 
 
 def test_in_stop_mode_nothing_runs_behind_the_first_failure(
@@ -235,7 +235,7 @@ def test_in_stop_mode_nothing_runs_behind_the_first_failure(
         make_kernel(name, lambda _context, name=name: ran.append(name))[1](0, stream=stream)
     with device.create_stream() as other:
         with pytest.raises(errors.KernelFault, match="kernel k2 failed"):
-            stream.synchronize(1000)
+            stream.synchronize(30_000)
         assert ran == ["k1"]
         for use in (lambda: other.submit(Nop()), other.synchronize, other.query, stream.synchronize):
             with pytest.raises(errors.KernelFault, match="the context stopped at an earlier failure: kernel k2"):

@@ -66,7 +66,7 @@ def failure(graph: Model, stream: Stream) -> errors.RuntimeFault:
     """Execute once and return what that fails with."""
     graph.execute(stream)
     with pytest.raises(errors.ModelFault) as caught:
-        stream.synchronize(5000)
+        stream.synchronize(30_000)
     assert isinstance(caught.value, errors.DeviceFault)
     return caught.value
 
@@ -154,7 +154,7 @@ def test_after_an_update_and_another_capture_it_is_what_is_executed_now(
         assert device.memory.read(told[-1].arguments[0], 8) == (2).to_bytes(8, "little")
         graph.update(second, enabled=False)
         graph.launch(stream)
-        stream.synchronize(5000)
+        stream.synchronize(30_000)
         graph.update(first, kernel=bad, args=(3,))
         assert "kernel bad (node 0" in str(failure(graph, stream))
     graph.close()
@@ -172,7 +172,7 @@ def test_the_graph_is_closed_before_anybody_looks(device: Device, make: MakeKern
     graph.launch(stream)
     graph.close()  # waits for the execution
     with pytest.raises(errors.ModelFault, match="kernel bad"):
-        stream.synchronize(5000)
+        stream.synchronize(30_000)
 
 
 def test_a_branch_of_a_condition(device: Device, make: MakeKernel) -> None:

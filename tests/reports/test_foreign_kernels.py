@@ -68,12 +68,12 @@ def test_taken_knowingly_it_fails_like_code_that_the_cores_do_not_know(device: D
     for _ in range(2):
         kernel[1](stream=stream)
         with pytest.raises(errors.KernelFault, match=f"its first instruction is one of {cores}") as caught:
-            stream.synchronize(5000)
+            stream.synchronize(30_000)
         assert caught.value.code == 507035
     ran: list[int] = []
     device.hal.fake.attach(kernel.code, lambda _context: ran.append(1), grid=True)
     kernel[1](stream=stream)
-    stream.synchronize(5000)
+    stream.synchronize(30_000)
     assert ran == [1]
 
 

@@ -48,7 +48,7 @@ def captured(device: Device, fill: Kernel, buffer: Any, how: str, *, first: bool
             stream.copy(buffer, device.alloc(SIZE), SIZE)
     if first:
         graph.launch(stream)
-        stream.synchronize(2000)
+        stream.synchronize(30_000)
     assert take(device) == []
     return stream, graph
 
@@ -74,7 +74,7 @@ def test_a_pool_block_that_was_given_back(
         assert other.address == address
     for _ in range(2):
         graph.launch(stream)
-        stream.synchronize(2000)
+        stream.synchronize(30_000)
     found = take(device)
     check(found, graph, "of a pool", "given back", "is there now" if taken else "nothing is in use there now")
     if other is not None:
@@ -88,7 +88,7 @@ def test_a_pool_block_that_is_given_back_behind_the_execution_is_no_mistake(devi
     stream, graph = captured(device, fill, buffer, "kernel")
     graph.launch(stream)
     buffer.close()  # whoever takes it works behind the execution
-    stream.synchronize(2000)
+    stream.synchronize(30_000)
     assert take(device) == []
     graph.close()
     stream.close()
@@ -103,7 +103,7 @@ def test_blocks_of_the_capture_itself_stay_the_graphs(device: Device, fill: Kern
     with device.pool.alloc(SIZE, stream):
         for _ in range(2):
             graph.launch(stream)
-        stream.synchronize(2000)
+        stream.synchronize(30_000)
     assert take(device) == []
     graph.close()
     stream.close()
@@ -116,15 +116,15 @@ def test_what_a_node_was_changed_to_counts_from_then_on(device: Device, fill: Ke
     new = device.alloc(SIZE)  # younger than the graph
     graph.update(graph.kernels[0], [new, SIZE])
     graph.launch(stream)
-    stream.synchronize(2000)
+    stream.synchronize(30_000)
     assert take(device) == []
     newest = device.alloc(SIZE)
     graph.update_arguments([[newest.address]])
     graph.launch(stream)
-    stream.synchronize(2000)
+    stream.synchronize(30_000)
     graph.update(graph.kernels[0], [new, SIZE], blocks=2)
     graph.launch(stream)
-    stream.synchronize(2000)
+    stream.synchronize(30_000)
     assert take(device) == []
     for each in (graph, stream, new, newest):
         each.close()
@@ -144,10 +144,10 @@ def test_a_range_that_was_unmapped_or_is_mapped_to_other_memory(
             addresses.map(second)
         graph.launch(stream)
         if mapped:
-            stream.synchronize(2000)
+            stream.synchronize(30_000)
         else:
             with pytest.raises(errors.RuntimeFault):
-                stream.synchronize(2000)
+                stream.synchronize(30_000)
         check(take(device), graph, "unmapped", "mapped later" if mapped else "unmapped")
         stream.close(force=True)
         graph.close(force=True)
@@ -186,7 +186,7 @@ def test_memory_that_goes_while_an_execution_is_queued_is_told_at_once(
         assert word in str(report)
     card.release()
     with pytest.raises(errors.RuntimeFault):
-        stream.synchronize(2000)
+        stream.synchronize(30_000)
     assert {report.check for report in take(device)} == {"stale"}
     stream.close(force=True)
     graph.close(force=True)

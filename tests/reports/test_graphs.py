@@ -62,12 +62,12 @@ def test_a_fast_host_records_for_the_next_step_before_the_graph_has_waited(
             replay.record(done)
             card.release(replay.stream_id)
             update.wait(done)
-    update.synchronize(1000)
+    update.synchronize(30_000)
     card.release(replay.stream_id)
     card.run_until_idle()
     found = take(device)
     if ordered:
-        replay.synchronize(1000)
+        replay.synchronize(30_000)
         assert found == []
     else:
         assert {report.check for report in found} == {"deadlock"}
@@ -77,7 +77,7 @@ def test_a_fast_host_records_for_the_next_step_before_the_graph_has_waited(
         assert "Missing edge" in report.cure
         assert log == [1]
         event.record(update)
-        replay.synchronize(1000)
+        replay.synchronize(30_000)
     assert log == [1, 1]
     graph.close()
     event.close()

@@ -25,7 +25,7 @@ def launch(make_kernel: MakeKernel, stream: Stream) -> object:
         if name not in kernels:
             kernels[name] = make_kernel(name)
         kernels[name][1](0, stream=stream)
-        stream.synchronize(5000)
+        stream.synchronize(30_000)
 
     return once
 

@@ -189,7 +189,7 @@ def test_a_wait_in_front_of_its_record_and_a_synchronize_in_between(device: Devi
         assert "was never recorded" in report.message
         assert "test_races.py:" in report.message
         start.record(device.default_stream)
-        stream.synchronize(1000)
+        stream.synchronize(30_000)
     start.close()
 
 
@@ -199,7 +199,7 @@ def test_a_reset_between_two_waits_starves_the_second(device: Device, take: Take
         event.record(one)
         two.wait(event)
         event.reset(two)
-        two.synchronize(1000)
+        two.synchronize(30_000)
         three.wait(event)
         card(device).run_until_idle()
         (report,) = take()
@@ -207,7 +207,7 @@ def test_a_reset_between_two_waits_starves_the_second(device: Device, take: Take
         assert f"stream {three.stream_id}" in report.message
         assert f"was last reset by stream {two.stream_id}" in report.message
         event.record(one)
-        three.synchronize(1000)
+        three.synchronize(30_000)
     event.close()
 
 
@@ -225,7 +225,7 @@ def test_a_record_renewed_while_an_earlier_wait_is_pending_keeps_the_order(
         idle.record(event)
         card(device).release(one.stream_id)
         for stream in (idle, two, one):
-            stream.synchronize(1000)
+            stream.synchronize(30_000)
             stream.close()
         assert set(device.download(end)[:SIZE]) == {1}
     assert take() == []
@@ -250,13 +250,13 @@ def test_a_fast_host_records_for_the_next_step_before_this_one_has_waited(device
                 card(device).release(replay.stream_id)
                 card(device).run_until_idle()
             event.record(update)
-            update.synchronize(1000)
+            update.synchronize(30_000)
             card(device).release(replay.stream_id)
             card(device).run_until_idle()
             done.close()
 
         run(ordered=True)
-        replay.synchronize(1000)
+        replay.synchronize(30_000)
         assert take() == []
         run(ordered=False)
         (report,) = take()
@@ -266,7 +266,7 @@ def test_a_fast_host_records_for_the_next_step_before_this_one_has_waited(device
         assert "was last reset by" in report.message
         assert "Missing edge" in report.cure
         event.record(update)
-        replay.synchronize(1000)
+        replay.synchronize(30_000)
     event.close()
 
 
@@ -279,12 +279,12 @@ def test_a_graph_executed_after_its_memory_was_freed(device: Device, make: Make,
     with stream.capture() as graph:
         fill[1](buffer, SIZE, stream=stream)
     graph.execute(stream)
-    stream.synchronize(2000)
+    stream.synchronize(30_000)
     assert take() == []
     buffer.close()
     graph.execute(stream)
     with pytest.raises(errors.RuntimeFault):
-        stream.synchronize(2000)
+        stream.synchronize(30_000)
     (report,) = take()
     assert report.check == "stale"
     assert "kernel 'fill'" in report.message
@@ -305,7 +305,7 @@ def test_an_update_of_a_graph_while_it_may_be_running(device: Device, make: Make
         with update.update(group):
             note[1](2, stream=update)
         for stream in (update, replay):
-            stream.synchronize(2000)
+            stream.synchronize(30_000)
         reports = take()
         assert {report.check for report in reports} == (set() if ordered else {"update"})
         if reports:

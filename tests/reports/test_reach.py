@@ -45,10 +45,10 @@ def test_random_numbers_need_it_too(open_machine: OpenMachine, url: str) -> None
     generator, far = device.create_generator(3), other.upload(bytes(64))
     generator.uniform(device.default_stream, far)
     with pytest.raises(errors.RuntimeFault, match="not reachable from device 0"):
-        device.synchronize(5000)
+        device.synchronize(30_000)
     device.enable_peer_access(other)
     generator.uniform(device.default_stream, far)
-    device.synchronize(5000)
+    device.synchronize(30_000)
 
 
 @pytest.mark.parametrize("url", URLS)
@@ -87,7 +87,7 @@ def test_memory_of_another_card_needs_peer_access(open_machine: OpenMachine, url
 
     def use() -> None:
         CALLS[name](device, near, far)
-        device.synchronize(5000)
+        device.synchronize(30_000)
 
     with pytest.raises(errors.RuntimeFault) as caught:
         use()

@@ -107,11 +107,11 @@ def test_a_graph_that_is_executed_keeps_its_queues(open_device: Open) -> None:
     graph.launch(runner)
     made, _ = fill(device.create_stream)
     card.release(runner.stream_id)
-    runner.synchronize(5000)
+    runner.synchronize(30_000)
     for stream in made:
         stream.close()
     graph.launch(runner)
-    runner.synchronize(5000)
+    runner.synchronize(30_000)
 
 
 def test_six_threads_find_the_queues_that_lie_in_the_own_pool(open_device: Open) -> None:

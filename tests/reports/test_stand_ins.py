@@ -110,7 +110,7 @@ def test_arguments_are_asked_for_by_number(machine: Machine, use: Callable[[Any]
     machine.attach(lambda context: use(context.args))
     machine.kernel[1](machine.buffer)
     with pytest.raises(errors.KernelFault, match=r"does not know how many slots.*context\.args\[0\]"):
-        machine.device.synchronize(5000)
+        machine.device.synchronize(30_000)
 
 
 def test_a_graph_names_the_mistake_too(machine: Machine) -> None:

@@ -54,7 +54,7 @@ class Side:
             batch_launch(self, self)
             self.graph.update(self.graph.kernels[0], [self.buffer])
             assert self.graph.execute(self.stream) is None
-            self.stream.synchronize(5000)
+            self.stream.synchronize(30_000)
 
 
 @pytest.fixture(params=URLS, scope="module")
@@ -138,8 +138,8 @@ def test_objects_of_two_runtimes_do_not_mix(sides: tuple[Side, Side], name: str)
             assert caught.value.code in (107000, 107003)
         a.works()
         a.stream.copy(a.buffer, a.other)  # what was refused has left nothing behind
-        a.stream.synchronize(5000)
-        b.stream.synchronize(5000)
+        a.stream.synchronize(30_000)
+        b.stream.synchronize(30_000)
 
 
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps])

@@ -120,7 +120,7 @@ def test_a_number_is_taken_or_refused_whatever_its_type(machine: Machine, name: 
     for kind in (np.int64, np.uint32, int):
         call(machine, kind(good))
     machine.device.alloc(64).close()
-    machine.device.synchronize(5000)
+    machine.device.synchronize(30_000)
     assert memory[1] == machine.device.memory_info()[1]
 
 
@@ -131,7 +131,7 @@ def test_block_counts_of_numpy_share_what_was_prepared(machine: Machine) -> None
     kernel[np.int64(4)](0, stream=stream)
     assert len(stream.launchers) == kept
     assert all(type(key[1]) is int for key in stream.launchers if isinstance(key, tuple))
-    stream.synchronize(5000)
+    stream.synchronize(30_000)
     for wrong, cure in ((4.0, "pass an int"), ((4, stream), "stream=stream"), (0, "at least one block")):
         with pytest.raises(errors.InvalidArgument) as caught:
             kernel[wrong](0, stream=stream)
@@ -153,7 +153,7 @@ def test_changes_of_a_graph_take_whole_numbers(machine: Machine) -> None:
         with pytest.raises(errors.InvalidArgument, match="blocks"):
             graph.update(node, blocks=wrong)  # type: ignore[arg-type]
     graph.execute(machine.stream)
-    machine.stream.synchronize(5000)
+    machine.stream.synchronize(30_000)
 
 
 @pytest.mark.parametrize("soc", ["ascend910b3", "ascend950"])

@@ -123,6 +123,6 @@ def test_stop_ends_the_running_task_only(device: Device, stream: Stream) -> None
     device.hal.fake.run_until_idle()  # the wait is what runs now, and not the entry before it
     stream.stop()
     with pytest.raises(errors.InternalError, match="value wait failed"):
-        stream.synchronize(timeout_ms=2000)
+        stream.synchronize(timeout_ms=30_000)
     assert device.download(target, "u8").tolist() == [7]
     stream.close(force=True)

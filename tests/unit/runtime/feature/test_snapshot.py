@@ -75,7 +75,7 @@ class Work:
                 self.graph.execute(self.stream)
             else:
                 self._record(self.stream)
-        self.stream.synchronize(2000)
+        self.stream.synchronize(30_000)
         read = self.device.memory.read
         return b"".join(read(int(where), _BYTES) for where in (self.values.address, self.mapped.address, self.pooled))
 
@@ -162,7 +162,7 @@ def test_devices_reach_each_other_after_a_restore() -> None:
         snapshot.restore()
     with one.create_stream() as stream:
         stream.copy(target, source)
-        stream.synchronize(1000)
+        stream.synchronize(30_000)
     assert other.download(target).tobytes() == b"over the link"
     runtime.close()
 

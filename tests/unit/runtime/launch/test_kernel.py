@@ -142,7 +142,7 @@ def test_the_code_of_a_dropped_program_goes_when_its_launches_are_done(open_mach
     device.deferred_frees.sweep()
     assert code in held
     card.release()
-    other.synchronize(1000)
+    other.synchronize(30_000)
     device.deferred_frees.sweep()
     assert code not in held
     device.load(minimal_kernel("late", 1)).load()

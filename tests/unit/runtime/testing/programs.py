@@ -16,7 +16,7 @@ def right(machine: Runtime) -> None:
     with device.create_stream() as stream:
         buffer = device.alloc(64)
         stream.write_value(buffer, 5)
-        stream.synchronize(3000)
+        stream.synchronize(30_000)
         assert device.download(buffer, "u8")[0] == 5
         buffer.close()
 
@@ -26,7 +26,7 @@ def prepared(machine: Runtime) -> Any:
     stream = device.create_stream()
     yield
     with stream:
-        stream.synchronize(3000)
+        stream.synchronize(30_000)
 
 
 def untyped(machine: Runtime) -> Any:

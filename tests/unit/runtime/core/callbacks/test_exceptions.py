@@ -55,11 +55,11 @@ def test_a_failed_task_is_told_with_no_lock_held(device: Device, stream: Stream)
     device.hal.fake.faults.on_task(Effect.EXCEPTION, stream=stream.stream_id)
     stream.submit(Nop())
     with pytest.raises(errors.DeviceFault) as caught:
-        stream.synchronize(1000)
+        stream.synchronize(30_000)
     assert [info.kind for info in told] == [ExceptionKind.TASK_FAILURE]
     assert told[0].fault is caught.value
     assert (told[0].error_code, told[0].stream_id, told[0].device_id) == (507001, stream.stream_id, 0)
-    stream.synchronize(1000)
+    stream.synchronize(30_000)
 
 
 def test_a_long_wait_is_told_again_and_again(

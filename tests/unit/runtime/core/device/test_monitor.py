@@ -70,11 +70,11 @@ def test_a_fatal_fault_stops_every_context_of_the_device_with_its_own_code(
                 use()
             assert caught.value.code == code
     assert device.health.lost is None
-    other.create_stream().synchronize(1000)
+    other.create_stream().synchronize(30_000)
     machine.hal.fake.device(0).raise_fault(FaultEvent(event, "over", assertion=0))
     machine.destroy_context(context)
     device.close()
-    machine.device(0).create_stream().synchronize(1000)
+    machine.device(0).create_stream().synchronize(30_000)
 
 
 def test_a_fatal_fault_from_before_the_opening_counts_when_it_returns(open_machine: OpenMachine) -> None:
@@ -83,13 +83,13 @@ def test_a_fatal_fault_from_before_the_opening_counts_when_it_returns(open_machi
     card.raise_fault(FaultEvent(event, "old", severity=3))
     stream = machine.device(0).create_stream()
     machine.monitor.look()
-    stream.synchronize(1000)
+    stream.synchronize(30_000)
     card.raise_fault(FaultEvent(event, "over", assertion=0))
     machine.monitor.look()
     card.raise_fault(FaultEvent(event, "new", severity=3))
     machine.monitor.look()
     with pytest.raises(errors.RuntimeFault, match="new") as caught:
-        stream.synchronize(1000)
+        stream.synchronize(30_000)
     assert caught.value.code == 507054
 
 
@@ -98,7 +98,7 @@ def test_a_chip_that_does_not_report_such_faults_goes_on(open_machine: OpenMachi
     stream = machine.device(0).create_stream()
     machine.hal.fake.device(0).raise_fault(FaultEvent(0x80E18400, "uncorrectable"))
     machine.monitor.look()
-    stream.synchronize(1000)
+    stream.synchronize(30_000)
 
 
 def test_a_fault_that_is_over_is_no_longer_listed(machine: Runtime, device: Device) -> None:

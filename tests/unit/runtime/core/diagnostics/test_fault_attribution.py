@@ -32,5 +32,5 @@ def test_a_failed_operator_of_communication(
         stream.submit(AicpuKernel(so_name=library, func_name=function, args=device.alloc(8).address,
                                   kind=AicpuKind.AICPU), owner="operator")  # fmt: skip
         with pytest.raises(errors.RuntimeFault) as caught:
-            stream.synchronize(1000)
+            stream.synchronize(30_000)
         assert caught.value.code == public

@@ -168,7 +168,7 @@ def test_every_error_that_a_device_can_report_has_its_public_code(device: Device
             device.hal.fake.faults.on_task(Effect.SOFTWARE, stream=stream.stream_id, code=code)
             stream.submit(Nop())
             with pytest.raises(errors.RuntimeFault) as caught:
-                stream.synchronize(1000)
+                stream.synchronize(30_000)
             expected[code], found[code] = row.public, caught.value.code
             device.hal.fake.faults.clear()
     assert len(expected) > 130
@@ -192,10 +192,10 @@ def test_results_that_are_no_failures_stop_no_context(device: Device, stream: St
         notify.wait(stream)
         stream.submit(Nop())
         with pytest.raises(errors.RuntimeFault) as caught:
-            stream.synchronize(1000)
+            stream.synchronize(30_000)
         assert caught.value.code == public
         stream.submit(Nop())
-        stream.synchronize(1000)
+        stream.synchronize(30_000)
         assert stream.context.failure.first is None
         assert len(told) == (0 if code in (0x95, 0x99) else 1)
 

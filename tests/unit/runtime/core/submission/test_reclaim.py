@@ -168,12 +168,12 @@ def test_everybody_who_wants_an_answer_gives_places_back(stream: Stream, finishe
     event = stream.device.create_event()
     {
         "query": stream.query,
-        "synchronize": lambda: stream.synchronize(1000),
+        "synchronize": lambda: stream.synchronize(30_000),
         "close": stream.close,
         "close by force": lambda: stream.close(force=True),
         "abort": stream.abort,
         "monitor": lambda: (stream.failure.keep(errors.fault(507000)), stream.device.runtime.monitor.look()),
-        "event": lambda: (event.record(stream), event.synchronize(1000)),
+        "event": lambda: (event.record(stream), event.synchronize(30_000)),
     }[look]()
     assert finished_tasks == [0, 1, 2]
     assert stream.ring.pending == 0
@@ -199,7 +199,7 @@ def test_tasks_of_a_model_keep_their_places_until_it_goes(device: Device) -> Non
     for number in range(2 * TICK):
         kept.submit(Nop(), finished=lambda number=number: told.append(number))
     device.hal.fake.run_until_idle()
-    device.synchronize(1000)
+    device.synchronize(30_000)
     kept.drain()
     assert (told, kept.ring.pending) == ([], 2 * TICK)
     model.close()

@@ -98,7 +98,7 @@ def test_the_stream_itself_can_be_sent_to_past_what_is_laid_over_it(stream: Stre
     stream.sinks.lay(sink)
     send(stream, Nop())
     stream.sinks.lift(sink)
-    stream.synchronize(1000)
+    stream.synchronize(30_000)
     assert stream.ring.reclaimed == 1
     assert sink.sent == []
 

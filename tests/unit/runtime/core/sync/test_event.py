@@ -258,7 +258,7 @@ def test_ids_that_nobody_used_for_three_seconds_go_back_to_the_driver(open_machi
     events = [device.create_event() for _ in range(3)]
     for event in events:
         event.record(stream)
-    stream.synchronize(1000)
+    stream.synchronize(30_000)
     for event in events:
         event.close()
     assert len(set(free) - before) == 3
@@ -277,7 +277,7 @@ def test_a_wait_does_not_pass_by_what_an_earlier_event_has_set(open_machine: Ope
         event = device.create_event()
         event.record(first)
         event.wait(second)
-        device.synchronize(1000)
+        device.synchronize(30_000)
         event.close()
     card.hold(first.stream_id)
     event = device.create_event()
@@ -286,7 +286,7 @@ def test_a_wait_does_not_pass_by_what_an_earlier_event_has_set(open_machine: Ope
     card.run_until_idle()
     assert not second.query()
     card.release(first.stream_id)
-    second.synchronize(1000)
+    second.synchronize(30_000)
 
 
 def test_the_monitor_gives_up_idle_ids(open_machine: OpenMachine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -295,7 +295,7 @@ def test_the_monitor_gives_up_idle_ids(open_machine: OpenMachine, monkeypatch: p
     device = machine.device(0)
     event = device.create_event()
     event.record(device.primary_stream)  # type: ignore[arg-type]
-    device.synchronize(1000)
+    device.synchronize(30_000)
     event.close()
     assert device.signals.ids._free
     machine.monitor.look()

@@ -40,7 +40,7 @@ def test_a_limit_that_passes(device: Device, stream: Stream, what: str, code: in
     assert caught.value.code == code
     assert isinstance(caught.value, TimeoutError)
     fake.release()
-    stream.synchronize(1000)
+    stream.synchronize(30_000)
 
 
 def test_one_limit_for_all_streams_of_a_device(device: Device) -> None:

@@ -54,7 +54,7 @@ def test_invalidations_of_a_model_are_waited_for(acl: Acl) -> None:
         model.end(kept)
         model.load()
         model.execute(runner)
-        runner.synchronize(1000)
+        runner.synchronize(30_000)
         model.close()
         assert {kind for kind, _ in ids} == before | {"STREAM"}
 

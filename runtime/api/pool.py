@@ -74,9 +74,9 @@ class Pool(CachingPool, NotCopied):
         if user.device is not device:
             check_same_runtime("pool.alloc", device, user)
         owner: Timeline = user if user.branch is None else self._of_capture(user.branch)
-        address = self.take(size, owner).address
-        buffer = PooledBuffer(device, address, size, self._give_back)
-        deferred_frees.adopt(buffer, self._give_back)
+        block = self.take(size, owner)
+        buffer = PooledBuffer(device, block.address, size, self._give_back)
+        block.used = deferred_frees.adopt(buffer, self._give_back)
         return buffer
 
     def _take_back(self, address: int) -> None:

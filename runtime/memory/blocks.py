@@ -32,8 +32,8 @@ class Block:
         self.before: Block | None = None
         self.after: Block | None = None
         self.free = True
-        self.used = False
-        """Whether somebody has it."""
+        self.used: object = False
+        """What stands for who has it: of a buffer its entry among the pending frees, else True; False: nobody has."""
         self.home = NOBODY
         """Handle of the stream whose order protects it."""
         self.requested = 0

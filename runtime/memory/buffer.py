@@ -97,17 +97,18 @@ class Buffer(NotCopied):
                 view._end()
         if self._release is None:
             return
-        entry = None
+        entry = row = None
         if self.pending_free:
             frees = self.device.deferred_frees
             entry = frees.pending.pop(self.pending_free, None)
             if entry is None:
                 return  # it ends once: another thread closes at the same time
+            if entry.rows is not None:
+                row = entry.rows.get(self.address)  # now: behind an interrupt it can be that of somebody else
         try:
             self._release(self.address)
         except BaseException as raised:
-            if entry is not None and entry.rows is not None and not isinstance(raised, errors.RuntimeFault):
-                frees.leave(entry.once())  # Ctrl-C: the next sweep gives back what was not
+            if entry is not None and not isinstance(raised, errors.RuntimeFault) and self._finish_later(entry, row):
                 raise
             if entry is not None:
                 frees.pending[self.pending_free] = entry
@@ -116,6 +117,21 @@ class Buffer(NotCopied):
                 part._revive()
             raise
         del entry  # before this object goes, which would count as dropped
+
+    def _finish_later(self, entry: Any, row: object) -> bool:
+        """Have the next sweep give back what a close has not that Ctrl-C has broken off.
+
+        Args:
+            entry: what frees the block (`PendingFree`), and is no longer among the pending ones.
+            row: what was held before the close, see `PendingFree.rows`.
+
+        Returns whether that can be told; else the buffer is open again.
+        """
+        if entry.rows is None:
+            return False
+        if entry.rows.get(self.address) is row:
+            self.device.deferred_frees.leave(entry.once())
+        return True
 
     def _end(self) -> None:
         """Note that the memory is gone."""

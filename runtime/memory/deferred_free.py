@@ -81,16 +81,19 @@ class DeferredFrees:
 
     def adopt(
         self, buffer: Buffer, free: Callable[[int], None], rows: Mapping[int, object] | None = None
-    ) -> None:
+    ) -> PendingFree:
         """Watch a buffer, and call `free` with its address some time after it was dropped without `close`.
 
         Args:
             rows: see `PendingFree`.
+
+        Returns what stands for the buffer from now on.
         """
         entry = PendingFree(buffer, self._drop)
         entry.number = buffer.pending_free = number = next(self._numbers)
         entry.address, entry.free, entry.rows = buffer.address, free, rows
         self.pending[number] = entry
+        return entry
 
     def buffers(self) -> dict[int, Buffer]:
         """Return what is alive and was not closed, by address."""

@@ -110,6 +110,11 @@ class PooledBuffer(DeviceBuffer):
 
     __slots__ = ()
 
+    def _finish_later(self, entry: Any, row: object) -> bool:
+        if self.device.pool.holder(self.address) is entry:
+            self.device.deferred_frees.leave(entry.release)
+        return True
+
     def record_stream(self, stream: Any) -> None:
         """Tell that a stream uses the block too, so that it is not used again before that work is done."""
         self.check_open()

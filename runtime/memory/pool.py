@@ -337,6 +337,11 @@ class CachingPool(BlockLists):
 
     # -- what there is ---------------------------------------------------------------------------------------------
 
+    def holder(self, address: int) -> object:
+        """Return what stands for who has the block at an address; None where there is no block (any more)."""
+        block = self._blocks.get(address)
+        return None if block is None else block.used
+
     def block(self, address: int) -> Block:
         """Return the block that begins at an address."""
         return self._blocks[address]

@@ -10,7 +10,9 @@ import pytest
 
 from chips.tasks import Nop
 from runtime import errors
-from runtime.api import Device, Runtime
+from runtime.api import Device, Runtime, Stream
+from runtime.memory.buffer import Buffer
+from tests.tools.interrupts import Interrupter
 from tests.unit.runtime.machines import holdings
 
 
@@ -38,6 +40,37 @@ def test_a_view_ends_with_its_block_but_not_the_block_with_a_view(device: Device
     for use in (view.check_open, lambda: view.view(1), lambda: device.download(view)):
         with pytest.raises(errors.InvalidArgument, match="was freed"):
             use()
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_an_interrupted_close_of_a_pooled_buffer_gives_nobody_what_somebody_has(
+    device: Device, stream: Stream, again: bool
+) -> None:
+    """It is closed again, or dropped, when somebody else has got the block."""
+
+    def take() -> Buffer:
+        return device.pool.alloc(5000, stream)
+
+    def close() -> None:
+        buffer.close()
+
+    def check(_place: int) -> None:
+        nonlocal buffer
+        before, taken = buffer.address, take()
+        reused.append(before == taken.address)
+        if again:
+            buffer.close()
+        buffer = take()  # what was there is dropped
+        device.synchronize()
+        last = take()
+        assert len({taken.address, buffer.address, last.address}) == 3, interrupter.at
+        taken.close()
+        last.close()
+
+    buffer, reused = take(), list[bool]()
+    interrupter = Interrupter("runtime/api/pool.py", "memory/buffer.py", "memory/pool.py", "memory/device.py")
+    assert interrupter.everywhere(close, check, 100) > 5
+    assert any(reused)
 
 
 def test_closing_twice_frees_once(machine: Runtime, device: Device) -> None:

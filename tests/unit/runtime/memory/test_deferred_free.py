@@ -178,6 +178,29 @@ def test_closing_from_two_threads_at_once_frees_once(bench: Bench) -> None:
     assert (bench.freed, bench.fences) == ([1], [])
 
 
+def test_an_interrupt_of_a_close_leaves_a_block_that_somebody_else_has_by_then(bench: Bench) -> None:
+    theirs, rows = object(), {1: object(), 2: object()}
+
+    def release(address: int) -> None:
+        if address == 1:  # freed, and taken by another thread, before the interrupt is raised
+            bench.freed.append(address)
+            rows[address] = theirs
+        raise KeyboardInterrupt
+
+    for address in (1, 2):
+        buffer = DeviceBuffer(SimpleNamespace(deferred_frees=bench.deferred_frees, owner_tag=0), address, 64, release)
+        bench.deferred_frees.adopt(buffer, bench.freed.append, rows)
+        with pytest.raises(KeyboardInterrupt):
+            buffer.close()
+        buffer.close()
+        del buffer
+    bench.deferred_frees.sweep()
+    bench.fences = [True] * len(bench.fences)
+    bench.deferred_frees.sweep()
+    assert bench.freed == [1, 2]
+    assert rows[1] is theirs
+
+
 def test_an_interrupt_of_a_sweep_loses_nothing_and_frees_nothing_twice() -> None:
     freed: list[int] = []
     left: list[int] = []

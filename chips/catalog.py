@@ -15,18 +15,18 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from chips.chip import Chip, Limits, UnknownChip
 from chips.schema import FamilyFile, SchemaError, Vocabulary, read_family, read_vocabulary
 from chips.traits import SchedulerTraits
+from chips.yaml_file import beside
 from npuhal.late import logger
 from npuhal.records import dataclass
 from npuhal.words import close_names, shown
 
-SOC_FOLDER = Path(__file__).with_name("soc")
+SOC_FOLDER = beside(__file__, "soc")
 """The chip files shipped with this package."""
 
 VARIABLE = "NPUHAL_CHIPS"
@@ -35,7 +35,7 @@ VARIABLE = "NPUHAL_CHIPS"
 ENTRY_POINTS = "npuhal.chips"
 """Entry-point group in which other distributions offer chips: SQE builders (`chips.registry`) and chip files."""
 
-_VOCABULARY = SOC_FOLDER / "vocabulary.yaml"
+_VOCABULARY = os.path.join(SOC_FOLDER, "vocabulary.yaml")
 _LONGEST_NAME = 256
 _NOT_FAMILIES = frozenset({"vocabulary", "detect"})
 _LOG = logger(__name__)
@@ -61,21 +61,21 @@ _STATED_LIMITS = frozenset({"max_sqe_per_task", "streams", "events", "notifies"}
 class Catalog:
     """The chip files of some folders; earlier folders win."""
 
-    folders: tuple[Path, ...] = (SOC_FOLDER,)
+    folders: tuple[str | os.PathLike[str], ...] = (SOC_FOLDER,)
 
     @classmethod
     def including(cls, *folders: str | os.PathLike[str]) -> Catalog:
         """Return the shipped catalog with folders of further chip files in front."""
-        return cls((*(Path(folder) for folder in folders), SOC_FOLDER))
+        return cls((*folders, SOC_FOLDER))
 
-    def stems(self) -> dict[str, Path]:
+    def stems(self) -> dict[str, str]:
         """Return the chip files by stem; listing a folder parses nothing."""
-        files: dict[str, Path] = {}
+        files: dict[str, str] = {}
         for folder in self.folders:
-            for name in sorted(os.listdir(folder)):
+            for name in sorted(_names_in(folder)):
                 stem, dot, suffix = name.rpartition(".")
                 if dot and suffix == "yaml" and stem not in _NOT_FAMILIES:
-                    files.setdefault(stem, folder / name)
+                    files.setdefault(stem, os.path.join(folder, name))
         return files
 
     def find(self, soc: str) -> Chip:
@@ -133,7 +133,7 @@ class Catalog:
         """Return the SoC names of a chip type, e.g. CHIP_DAVID."""
         return tuple(soc for soc in self.all_socs() if self.find(soc).chip_type == name)
 
-    def _listed(self, lower: str, files: Mapping[str, Path]) -> Chip | None:
+    def _listed(self, lower: str, files: Mapping[str, str]) -> Chip | None:
         """Look a lower-case SoC name up in the files whose stem it begins with, longest stem first."""
         for end in range(len(lower), 0, -1):
             path = files.get(lower[:end])
@@ -144,19 +144,34 @@ class Catalog:
                     return _build(soc, self._chain(path, files))
         return None
 
-    def _chain(self, path: Path, files: Mapping[str, Path]) -> tuple[FamilyFile, ...]:
+    def _chain(self, path: str, files: Mapping[str, str]) -> tuple[FamilyFile, ...]:
         """Return the file and its bases, root first."""
         chain = [self._family(path)]
         while base := chain[-1].base:
-            if base not in files or any(base == member.path.stem for member in chain):
+            if base not in files or any(base == member.stem for member in chain):
                 problem = "is its own base" if base in files else f"no chip file {base}.yaml"
                 raise SchemaError(chain[-1].path, "base", f"{base!r}: {problem}")
             chain.append(self._family(files[base]))
         return tuple(reversed(chain))
 
     @staticmethod
-    def _family(path: Path) -> FamilyFile:
-        return _read(path, path.stat().st_mtime_ns)
+    def _family(path: str) -> FamilyFile:
+        try:
+            modified_ns = os.stat(path).st_mtime_ns
+        except NotADirectoryError:  # in a zip file, which nobody edits
+            modified_ns = 0
+        return _read(path, modified_ns)
+
+
+def _names_in(folder: str | os.PathLike[str]) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except NotADirectoryError:
+        if folder != SOC_FOLDER:
+            raise
+    from importlib.resources import files  # these packages were imported from a zip file
+
+    return [each.name for each in files(__package__).joinpath(os.path.basename(SOC_FOLDER)).iterdir()]
 
 
 def find_chip(soc: str) -> Chip:
@@ -196,16 +211,16 @@ def _everything(named: str) -> Catalog:
     return Catalog((*_named_folders(named), SOC_FOLDER, *_installed_folders()))
 
 
-def _named_folders(named: str) -> list[Path]:
-    folders = [Path(name) for name in named.split(os.pathsep) if name]
+def _named_folders(named: str) -> list[str]:
+    folders = [name for name in named.split(os.pathsep) if name]
     for folder in folders:
-        if not folder.is_dir():
+        if not os.path.isdir(folder):
             raise SchemaError(folder, VARIABLE, "no folder with chip files")
     return folders
 
 
 @cache
-def _installed_folders() -> tuple[Path, ...]:
+def _installed_folders() -> tuple[str, ...]:
     """Return the chip file folders of installed packages; none of them is imported."""
     from importlib.metadata import entry_points  # late: it takes longer to load than all chips
 
@@ -213,7 +228,7 @@ def _installed_folders() -> tuple[Path, ...]:
     for entry in entry_points(group=ENTRY_POINTS):
         spec = importlib.util.find_spec(entry.value.partition(":")[0].strip().partition(".")[0])
         found = (spec and spec.submodule_search_locations) or ()
-        folders += [folder for root in found if (folder := Path(root, "soc")).is_dir()]
+        folders += [folder for root in found if os.path.isdir(folder := os.path.join(root, "soc"))]
     return tuple(dict.fromkeys(folders))
 
 
@@ -223,7 +238,7 @@ def vocabulary() -> Vocabulary:
 
 
 @cache
-def _read(path: Path, modified_ns: int) -> FamilyFile:
+def _read(path: str, modified_ns: int) -> FamilyFile:
     """Read a chip file once; an edited file is another key."""
     return read_family(path, vocabulary())
 
@@ -274,7 +289,7 @@ def _build(soc: str, chain: tuple[FamilyFile, ...]) -> Chip:
     scheduler = SchedulerTraits(**traits)
     return Chip(
         soc=soc,
-        family=last.path.stem,
+        family=last.stem,
         chip_type=chip_type[0],
         chip_value=chip_type[1],
         generation=texts["generation"],

@@ -7,6 +7,7 @@ names of the 910_93, 950 and 350 exist only there. The rules are data: soc/detec
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from typing import Any
 
@@ -85,5 +86,5 @@ def _holds(fact: str, wanted: Any, facts: dict[str, Any]) -> bool:
 
 @cache
 def _rules() -> dict[str, Any]:
-    rules: dict[str, Any] = read_yaml(SOC_FOLDER / "detect.yaml")
+    rules: dict[str, Any] = read_yaml(os.path.join(SOC_FOLDER, "detect.yaml"))
     return rules

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from chips import yaml_file
@@ -38,8 +37,7 @@ from chips.template import (
 )
 
 if TYPE_CHECKING:
-    pass
-
+    from pathlib import Path
 
 __all__ = [
     "SQE_BYTES",
@@ -307,7 +305,7 @@ def _word(layout: str, variable: str, slot: str, slots: Mapping[str, tuple[int, 
 
 
 @functools.cache
-def load_layouts(path: Path, parent: Path | None = None) -> LayoutSet:
+def load_layouts(path: str | Path, parent: str | Path | None = None) -> LayoutSet:
     """Read a layout file; with ``parent``, its entries replace or extend those of that file.
 
     Raises LayoutError naming file and entry.  Results are shared: layouts are immutable.

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from chips.chip import Chip
 from chips.schema import read_yaml
+from chips.yaml_file import beside
 from npuhal import constants
 from npuhal.records import dataclass
 from npuhal.words import shown
@@ -97,7 +97,7 @@ class Allocation:
 @cache
 def rules() -> MemoryRules:
     """Return the rules of memory.yaml."""
-    raw = read_yaml(Path(__file__).with_name("memory.yaml"))
+    raw = read_yaml(beside(__file__, "memory.yaml"))
     fields: dict[str, Any] = {name: value for name, value in raw.items() if name not in ("spec", "policies", "calls")}
     policies = {value: Policy(value=value, **entry) for value, entry in raw["policies"].items()}
     calls = {name: CallRule(**entry) for name, entry in raw["calls"].items()}

@@ -19,16 +19,19 @@ A chip file describes a family of SoCs. Its keys, all but `spec` optional:
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from enum import Enum
 from functools import lru_cache
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from chips import yaml_file
 from chips.traits import trait_kinds
 from npuhal.records import dataclass, field
 from npuhal.words import close_names, natural, shown
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SPEC_VERSION = "1.0"
 """The format version this reader understands; the first number must match."""
@@ -44,9 +47,11 @@ _EMPTY = "_"
 class SchemaError(ValueError):
     """A chip file is malformed; the text is `file:path:key: what is wrong`."""
 
-    def __init__(self, path: Path, key: str, problem: str) -> None:
-        super().__init__(f"{path.name}:{f'{key}:' if key else ''} {problem}")
-        self.path = path
+    def __init__(self, path: str | Path, key: str, problem: str) -> None:
+        from pathlib import Path
+
+        self.path = Path(path)
+        super().__init__(f"{self.path.name}:{f'{key}:' if key else ''} {problem}")
         self.key = key
         self.problem = problem
 
@@ -73,7 +78,7 @@ Column = tuple[str, tuple[tuple[str, str], ...]]
 class FamilyFile:
     """One chip file, parsed and checked on its own; relations to its base are resolved by the catalog."""
 
-    path: Path
+    path: str
     base: str
     chip_type: tuple[str, int] | None
     texts: Mapping[str, str]
@@ -87,6 +92,11 @@ class FamilyFile:
     ini: Mapping[str, Mapping[str, int | str | None]] = field(default_factory=dict)
     columns: tuple[Column, ...] = ()
     socs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def stem(self) -> str:
+        """The file's name without its suffix, which is that of the family."""
+        return os.path.basename(self.path).rpartition(".")[0]
 
     def row(self, soc: str) -> list[tuple[str, str, int | str | None]]:
         """Return what the row of a SoC sets, as (section, key, value) for each target of each column."""
@@ -104,7 +114,7 @@ def scalar(text: str) -> int | str | None:
     return text if number is None else number
 
 
-def read_yaml(path: Path) -> Any:
+def read_yaml(path: str | Path) -> Any:
     """Return the content of a YAML file; a syntax error becomes a SchemaError with its line."""
     try:
         return yaml_file.load(path)
@@ -113,25 +123,25 @@ def read_yaml(path: Path) -> Any:
 
 
 @lru_cache(maxsize=1)
-def read_vocabulary(path: Path) -> Vocabulary:
+def read_vocabulary(path: str) -> Vocabulary:
     """Read the vocabulary file."""
     raw = read_yaml(path)
     enums = {name: tuple(text.split()) for name, text in raw["enums"].items()}
     return Vocabulary(chip_types=raw["chip_types"], features=tuple(raw["features"].split()), enums=enums)
 
 
-def read_family(path: Path, vocabulary: Vocabulary) -> FamilyFile:
+def read_family(path: str | Path, vocabulary: Vocabulary) -> FamilyFile:
     """Read and check one chip file; SchemaError names the first thing that is wrong."""
     raw = read_yaml(path)
     if not isinstance(raw, dict):
         raise SchemaError(path, "", "a chip file is a mapping")
-    return _Reader(path, raw, vocabulary).read()
+    return _Reader(os.fspath(path), raw, vocabulary).read()
 
 
 class _Reader:
     """Checks one raw mapping section by section."""
 
-    def __init__(self, path: Path, raw: dict[str, Any], vocabulary: Vocabulary) -> None:
+    def __init__(self, path: str, raw: dict[str, Any], vocabulary: Vocabulary) -> None:
         self.path = path
         self.raw = raw
         self.vocabulary = vocabulary

@@ -14,7 +14,7 @@ import os
 import stat
 import sys
 import threading
-from pathlib import Path
+from contextlib import suppress
 from typing import Any
 
 __all__ = ["find", "keep"]
@@ -49,18 +49,21 @@ def keep(content: bytes, made: Any) -> None:
     path = _file_of(content)
     if path is None:
         return
-    beside = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
+    beside, folder = f"{path}.{os.getpid()}.{threading.get_ident()}", os.path.dirname(path)
     try:
         raw = marshal.dumps(made)
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not _is_ours(path.parent.stat()):
+        os.makedirs(os.path.dirname(folder), exist_ok=True)
+        with suppress(FileExistsError):
+            os.mkdir(folder, 0o700)
+        if not _is_ours(os.stat(folder)):
             return
         try:
             with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
                 file.write(hashlib.sha256(raw).digest() + raw)
-            beside.replace(path)
+            os.replace(beside, path)
         except OSError:
-            beside.unlink(missing_ok=True)
+            with suppress(FileNotFoundError):
+                os.unlink(beside)
     except (OSError, ValueError):
         return
 
@@ -70,13 +73,12 @@ def _is_ours(status: os.stat_result) -> bool:
     return not hasattr(os, "geteuid") or (status.st_uid == os.geteuid() and not status.st_mode & _LOOSE)
 
 
-def _file_of(content: bytes) -> Path | None:
-    given = os.environ.get("XDG_CACHE_HOME", "")
-    folder = Path(given) if os.path.isabs(given) else None  # others are to be ignored, says the specification
-    if folder is None:
+def _file_of(content: bytes) -> str | None:
+    folder = os.environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(folder):  # such ones are to be ignored, says the specification
         home = os.path.expanduser("~")
         if not os.path.isabs(home):
             return None
-        folder = Path(home, ".cache")
+        folder = os.path.join(home, ".cache")
     kind = f"{sys.implementation.cache_tag}/{marshal.version}\0".encode()
-    return folder / "npuhal" / f"{hashlib.sha256(kind + content).hexdigest()}.data"
+    return os.path.join(folder, "npuhal", f"{hashlib.sha256(kind + content).hexdigest()}.data")

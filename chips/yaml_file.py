@@ -3,7 +3,8 @@
 PyYAML and the ten files of a chip were a sixth of what a program paid before its first launch. What was parsed lies in
 `__pycache__` (or below `sys.pycache_prefix`) with the time and size of the file that it was made of; it counts while
 both are those of the file. Where Python may write no byte code, or this user may not write there, it lies in the user's
-cache folder instead (`chips.user_cache`). Files outside of these packages are always parsed.
+cache folder instead (`chips.user_cache`), as for packages that were imported from a zip file. Files outside of these
+packages are always parsed.
 """
 
 from __future__ import annotations
@@ -13,16 +14,18 @@ import os
 import struct
 import sys
 from functools import cache
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from npuhal.files import BadText, read_text, without_advice
 from npuhal.words import shown
 
-__all__ = ["BadYaml", "load"]
+if TYPE_CHECKING:
+    from pathlib import Path
 
-_ROOT = Path(__file__).resolve().parents[1]
-_OURS = tuple(str(_ROOT / package) + os.sep for package in ("npuhal", "chips", "runtime", "fakes"))
+__all__ = ["BadYaml", "beside", "load"]
+
+_ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+_OURS = tuple(os.path.join(_ROOT, package, "") for package in ("npuhal", "chips", "runtime", "fakes"))
 _HEAD = struct.Struct("<8sqq")
 """The format of what is kept, and the file's time of change (ns) and size."""
 _FORMAT = b"npuhal1\n"
@@ -34,23 +37,36 @@ _MERGE = "tag:yaml.org,2002:merge"
 class BadYaml(ValueError):
     """A YAML file is malformed; `line` is 0 where nobody knows it."""
 
-    def __init__(self, path: Path, line: int, problem: str) -> None:
+    def __init__(self, path: str | Path, line: int, problem: str) -> None:
+        from pathlib import Path  # late, here and below: the files of a chip are found and read without it
+
         super().__init__(path, line, problem)
-        self.path, self.line, self.problem = path, line, problem
+        self.path, self.line, self.problem = Path(path), line, problem
 
     def __str__(self) -> str:
         return f"{self.path}:{f'{self.line}:' if self.line else ''} {self.problem}"
 
 
-def load(path: Path) -> Any:
+def beside(module: str, name: str) -> str:
+    """Return the path of a file beside a module, whose `__file__` is given."""
+    return os.path.join(os.path.dirname(module), name)
+
+
+def load(path: str | Path) -> Any:
     """Return the content of a YAML file; raises BadYaml for a malformed one, and OSError."""
-    if not str(path).startswith(_OURS):
+    path = os.fspath(path)
+    if not path.startswith(_OURS):
         return _parsed(path)
-    status = path.stat()
+    try:
+        status = os.stat(path)
+    except NotADirectoryError:  # in a zip file
+        loader: Any = globals()["__loader__"]
+        return _kept_by_content(path, loader.get_data(path))
     head = _HEAD.pack(_FORMAT, status.st_mtime_ns, status.st_size)
     kept = _cache_file(path)
     try:
-        raw = kept.read_bytes()
+        with open(kept, "rb", buffering=0) as file:
+            raw = file.read()
         if raw.startswith(head):
             return marshal.loads(memoryview(raw)[len(head) :])
     except (OSError, ValueError, EOFError, TypeError):
@@ -58,28 +74,32 @@ def load(path: Path) -> Any:
     return _made(path, kept, head)
 
 
-def _made(path: Path, kept: Path, head: bytes) -> Any:
+def _made(path: str, kept: str, head: bytes) -> Any:
     """Return the content of a file of ours that nothing is kept of beside it."""
-    if not sys.dont_write_bytecode and _writable(kept.parent):
+    if not sys.dont_write_bytecode and _writable(os.path.dirname(kept)):
         content = _parsed(path)
         _keep(kept, head, content)
         return content
+    with open(path, "rb") as file:
+        return _kept_by_content(path, file.read())
+
+
+def _kept_by_content(path: str, raw: bytes) -> Any:
     from chips import user_cache  # late: seldom needed
 
-    raw = path.read_bytes()
     found = user_cache.find(raw)
     if found is not None:
         return found[0]
-    content = _parsed(path)
+    content = _parsed(path, raw)
     user_cache.keep(raw, content)
     return content
 
 
-def _writable(folder: Path) -> bool:
+def _writable(folder: str) -> bool:
     """Whether files can be made in a folder that may yet have to be made itself."""
-    while not folder.exists() and folder != folder.parent:
-        folder = folder.parent
-    return folder.is_dir() and os.access(folder, os.W_OK)
+    while not os.path.exists(folder) and folder != (above := os.path.dirname(folder)):
+        folder = above
+    return os.path.isdir(folder) and os.access(folder, os.W_OK)
 
 
 @cache
@@ -111,11 +131,11 @@ def _loader() -> type[Any]:
     return Loader
 
 
-def _parsed(path: Path) -> Any:
+def _parsed(path: str, raw: bytes | None = None) -> Any:
     import yaml  # late, as above
 
     try:
-        return yaml.load(read_text(path), _loader())
+        return yaml.load(read_text(path, raw), _loader())
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 0
         raise BadYaml(path, line, str(error.problem)) from error
@@ -125,20 +145,23 @@ def _parsed(path: Path) -> Any:
         raise BadYaml(path, 0, without_advice(error)) from error
 
 
-def _cache_file(path: Path) -> Path:
-    folder = path.parent / "__pycache__"
-    if sys.pycache_prefix is not None:
-        folder = Path(sys.pycache_prefix, *path.parent.parts[1:])
-    return folder / f"{path.name}.{sys.implementation.cache_tag}.data"
+def _cache_file(path: str) -> str:
+    folder, name = os.path.split(path)
+    if sys.pycache_prefix is None:
+        folder = os.path.join(folder, "__pycache__")
+    else:
+        folder = os.path.join(sys.pycache_prefix, folder.lstrip(os.sep))
+    return os.path.join(folder, f"{name}.{sys.implementation.cache_tag}.data")
 
 
-def _keep(kept: Path, head: bytes, content: Any) -> None:
+def _keep(kept: str, head: bytes, content: Any) -> None:
     """Write what was parsed, as one step; a folder that cannot be written, and dates, are left unkept."""
     try:
         raw = head + marshal.dumps(content)
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        made = kept.with_name(f"{kept.name}.{os.getpid()}")
-        made.write_bytes(raw)
-        made.replace(kept)
+        os.makedirs(os.path.dirname(kept), exist_ok=True)
+        made = f"{kept}.{os.getpid()}"
+        with open(made, "wb") as file:
+            file.write(raw)
+        os.replace(made, kept)
     except (OSError, ValueError):
         return

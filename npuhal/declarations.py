@@ -25,8 +25,8 @@ from npuhal.tuples import NamedTuple
 from npuhal.version import encode_version
 
 CHAPTERS = (
-    "errors", "device", "queues", "memory", "resources", "info", "process", "dma", "vmm", "ipc", "shared_ids", "pools",
-    "p2p", "faults", "snapshot", "esched", "message_queue", "mbuf", "hdc", "profiling", "logging", "firmware",
+    "errors", "device", "queues", "memory", "resources", "info", "dma", "vmm", "faults", "process", "ipc", "shared_ids",
+    "pools", "p2p", "snapshot", "esched", "message_queue", "mbuf", "hdc", "profiling", "logging", "firmware",
 )  # fmt: skip
 """Names of the chapters, in the order a lookup tries them: those of the ordinary path first."""
 

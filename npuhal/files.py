@@ -9,8 +9,10 @@ import errno
 import os
 import stat
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["BadText", "check_writable", "load_json", "read_bytes", "read_text", "write_whole"]
 
@@ -58,14 +60,18 @@ def read_bytes(path: str | Path) -> bytes:
         return b"".join(pieces)
 
 
-def read_text(path: str | Path) -> str:
+def read_text(path: str | Path, data: bytes | None = None) -> str:
     """Return the text of a file in UTF-8, without a byte order mark.
+
+    Args:
+        path: the file.
+        data: its content, where that was read already.
 
     Raises:
         OSError: see `read_bytes`.
         BadText: it is not UTF-8, or has a NUL character in it.
     """
-    data = read_bytes(path)
+    data = read_bytes(path) if data is None else data
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as wrong:
@@ -103,6 +109,8 @@ def without_advice(wrong: Exception) -> str:
 
 def check_writable(path: str | os.PathLike[str]) -> None:
     """Raise the OSError that `write_whole` would end in; what is there stays as it is."""
+    from pathlib import Path
+
     target = Path(path)
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
@@ -129,6 +137,8 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
     of the system in other bytes) as `\\udcff`.
     """
     data = content.encode(errors="backslashreplace") if isinstance(content, str) else content
+    from pathlib import Path
+
     target = Path(os.path.realpath(path))  # a link stays one
     if target.exists() and not target.is_file():
         target.write_bytes(data)

@@ -498,31 +498,6 @@ class HAL_PCIE_INFO(Structure):
     function: int
     reserved: Array[c_uint32]
 
-class process_sign(Structure):
-    tgid: int
-    sign: bytes
-    resv: bytes
-
-class drvBindHostpidInfo(Structure):
-    host_pid: int
-    vfid: int
-    chip_id: int
-    mode: int
-    cp_type: int
-    len: int
-    sign: bytes
-
-class halQueryDevpidInfo(Structure):
-    hostpid: int
-    devid: int
-    vfid: int
-    proc_type: int
-    resv: bytes
-
-class drv_process_status_output(Structure):
-    result: int
-    reserve: Array[c_uint32]
-
 class drv_sqe_update_info(Structure):
     sq_id: int
     sqe_pos: int
@@ -708,6 +683,74 @@ class ShareHandleGetInfo(Structure):
     phyDevid: int
     reserve: Array[c_uint32]
 
+class halEventFilter(Structure):
+    filter_flag: int
+    event_id: int
+    severity: int
+    node_type: int
+    resv: Array[c_uint8]
+
+class halFaultEventInfo(Structure):
+    alarm_raised_time: int
+    event_id: int
+    tgid: int
+    event_serial_num: int
+    notify_serial_num: int
+    deviceid: int
+    node_type: int
+    sub_node_type: int
+    node_id: int
+    sub_node_id: int
+    severity: int
+    assertion: int
+    event_name: bytes
+    additional_info: bytes
+    os_id: int
+    resv: Array[c_uint8]
+
+class hal_repair_fault_info(Structure):
+    fault_type: int
+    payload_size: int
+    payload: int | None
+halRepairFaultInfo = hal_repair_fault_info
+
+class hal_fault_occurr_syscnt(Structure):
+    reserved: int
+    event_id: int
+    sys_cnt: int
+HAL_FAULT_OCCUR_SYSCNT_STRU = hal_fault_occurr_syscnt
+
+class hal_fault_event_resume(Structure):
+    event_id: int
+    node_type: int
+    node_id: int
+    resv: Array[c_uint8]
+
+class process_sign(Structure):
+    tgid: int
+    sign: bytes
+    resv: bytes
+
+class drvBindHostpidInfo(Structure):
+    host_pid: int
+    vfid: int
+    chip_id: int
+    mode: int
+    cp_type: int
+    len: int
+    sign: bytes
+
+class halQueryDevpidInfo(Structure):
+    hostpid: int
+    devid: int
+    vfid: int
+    proc_type: int
+    resv: bytes
+
+class drv_process_status_output(Structure):
+    result: int
+    reserve: Array[c_uint32]
+
 class ShmemGetInfo(Structure):
     phyDevid: int
     reserve: Array[c_uint32]
@@ -760,49 +803,6 @@ class soma_mem_pool_prop(Structure):
 class soma_mem_pool_ptr_export_data(Structure):
     pool_offset: int
     size: int
-
-class halEventFilter(Structure):
-    filter_flag: int
-    event_id: int
-    severity: int
-    node_type: int
-    resv: Array[c_uint8]
-
-class halFaultEventInfo(Structure):
-    alarm_raised_time: int
-    event_id: int
-    tgid: int
-    event_serial_num: int
-    notify_serial_num: int
-    deviceid: int
-    node_type: int
-    sub_node_type: int
-    node_id: int
-    sub_node_id: int
-    severity: int
-    assertion: int
-    event_name: bytes
-    additional_info: bytes
-    os_id: int
-    resv: Array[c_uint8]
-
-class hal_repair_fault_info(Structure):
-    fault_type: int
-    payload_size: int
-    payload: int | None
-halRepairFaultInfo = hal_repair_fault_info
-
-class hal_fault_occurr_syscnt(Structure):
-    reserved: int
-    event_id: int
-    sys_cnt: int
-HAL_FAULT_OCCUR_SYSCNT_STRU = hal_fault_occurr_syscnt
-
-class hal_fault_event_resume(Structure):
-    event_id: int
-    node_type: int
-    node_id: int
-    resv: Array[c_uint8]
 
 class stream_backup_info(Structure):
     type: int

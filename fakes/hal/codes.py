@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from chips import yaml_file
@@ -16,7 +15,7 @@ _PREFIX = "DRV_ERROR_"
 
 @cache
 def _table() -> dict[str, Any]:
-    return dict(yaml_file.load(Path(__file__).with_name("codes.yaml")))
+    return dict(yaml_file.load(yaml_file.beside(__file__, "codes.yaml")))
 
 
 def codes_of(name: str) -> tuple[int, ...]:

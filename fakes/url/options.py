@@ -21,9 +21,9 @@ TOPOLOGIES = ("mixed", "hccs", "switch", "pcie")
 CROSSING = (RACE, DEADLOCK)
 """Checkers that would have to see what other processes do."""
 ARGUMENT_PATHS = ("dma", "bar", "ub")
-_SIZE = re.compile(r"(\d+)([kmgt]?)(?:i?b)?\Z", re.IGNORECASE)
-_PLAN = re.compile(r"(\d+:\d+:\d+(,\d+:\d+:\d+)*)?")
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+_SIZE = r"(\d+)([kmgt]?)(?:i?b)?\Z"
+_PLAN = r"(\d+:\d+:\d+(,\d+:\d+:\d+)*)?"
+_NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}"
 _PHYSICAL_IDS = 1 << 31
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 NAMES = ("devices", "seed", "policy", "schedule", "args", "free_run", "hbm", "kernels", "transient", "physical",
@@ -146,7 +146,7 @@ def _nodes(url: HalUrl) -> str:
 
 def _shared(url: HalUrl) -> str:
     name = url.options.get("shared", "")
-    if "shared" in url.options and _NAME.fullmatch(name) is None:
+    if "shared" in url.options and re.fullmatch(_NAME, name) is None:
         raise BadUrl(
             f"HAL URL {url.text!r}: shared={name!r} must be up to 64 letters, digits, '-', '_' or '.', "
             "a letter or digit first"
@@ -170,7 +170,7 @@ def _physical(url: HalUrl) -> tuple[int, ...]:
 
 def _plan(url: HalUrl) -> str | None:
     text = url.options.get("plan")
-    if text is not None and _PLAN.fullmatch(text) is None:
+    if text is not None and re.fullmatch(_PLAN, text) is None:
         raise BadUrl(f"HAL URL {url.text!r}: plan={text!r} is not a list of card:decision:value such as 0:12:1,0:30:64")
     return text
 
@@ -217,7 +217,7 @@ def _size(url: HalUrl, name: str) -> int:
 
 def size(text: str) -> int:
     """Return the bytes that a text such as 512m means; ValueError for other texts."""
-    match = _SIZE.match(text)
+    match = re.match(_SIZE, text, re.IGNORECASE)
     number = natural(match[1]) if match else None
     if match is None or number is None:
         raise ValueError(f"{shown(text)} is not a size such as 512m or 64g")

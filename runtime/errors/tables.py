@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, cast
 
@@ -175,4 +174,4 @@ def device_code(ts_code: int) -> DeviceCode:
 
 @cache
 def _load(file: str) -> Any:
-    return yaml_file.load(Path(__file__).with_name(file))
+    return yaml_file.load(yaml_file.beside(__file__, file))

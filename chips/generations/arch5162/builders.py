@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chips import credit
@@ -27,11 +26,12 @@ from chips.tasks import (
     StreamActive,
     StreamSwitch,
 )
+from chips.yaml_file import beside
 
 if TYPE_CHECKING:
     from chips.env import EncodeEnv, TaskIds
 
-LAYOUTS = load_layouts(Path(__file__).with_name("sqe.yaml"))
+LAYOUTS = load_layouts(beside(__file__, "sqe.yaml"))
 """Entries of the ring (sqe.yaml)."""
 
 _MAX_CREDIT = 256  # of time limits; the field holds what is left after counting from 0

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from chips.env import EncodeEnv, TaskIds
 from chips.layout import Layout, LayoutSet, load_layouts
 from chips.registry import TaskOps, sample
 from chips.tasks import Task, TaskType
+from chips.yaml_file import beside
 from npuhal.records import dataclass, field, names_of, replace
 
 MAX_SQE = 1
@@ -40,7 +40,7 @@ class CommandSet(LayoutSet):
 @cache
 def layouts() -> CommandSet:
     """Return the command layouts by the lower-case names of their task types."""
-    return CommandSet(load_layouts(Path(__file__).with_name("sqe.yaml")))
+    return CommandSet(load_layouts(beside(__file__, "sqe.yaml")))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from enum import IntEnum
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chips.layout import Layout, LayoutSet, Template, load_layouts
@@ -18,6 +17,7 @@ from chips.registry import Decoded
 from chips.tasks import MixKernel
 from chips.tasks.kernel import MixKind
 from chips.tasks.types import TaskType
+from chips.yaml_file import beside
 
 if TYPE_CHECKING:
     from chips.env import CoreQos, EncodeEnv
@@ -60,7 +60,7 @@ class ContextType(IntEnum):
 @cache
 def layouts() -> LayoutSet:
     """Return the context layouts by name: the lower-case names of ``ContextType``, and the parts they share."""
-    return load_layouts(Path(__file__).with_name("ffts.yaml"))
+    return load_layouts(beside(__file__, "ffts.yaml"))
 
 
 def layout(kind: ContextType) -> Layout:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Literal
 
 from chips.env import EncodeEnv, TaskIds
 from chips.layout import Layout, load_layouts
 from chips.registry import Encode, Later, TaskOps
 from chips.tasks import Task
+from chips.yaml_file import beside
 
-LAYOUTS = load_layouts(Path(__file__).with_name("sqe.yaml"))
+LAYOUTS = load_layouts(beside(__file__, "sqe.yaml"))
 """Entries of the ring (sqe.yaml)."""
 
-DESCRIPTORS = load_layouts(Path(__file__).with_name("descriptor.yaml"))
+DESCRIPTORS = load_layouts(beside(__file__, "descriptor.yaml"))
 """Descriptors in device memory that entries point to (descriptor.yaml)."""
 
 DEFAULT_CREDIT = 254

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chips.generations.v200 import (
@@ -22,12 +21,13 @@ from chips.generations.v200 import (
 from chips.generations.v200.generation import Generation, Rule, bare_ops, make_ops
 from chips.generations.v200.generation import make_plugin as _make_plugin
 from chips.layout import load_layouts
+from chips.yaml_file import beside
 
 if TYPE_CHECKING:
     from chips.chip import Chip
     from chips.registry import Plugin
 
-LAYOUTS = Path(__file__).with_name("sqe.yaml")
+LAYOUTS = beside(__file__, "sqe.yaml")
 """Layouts of this generation, the base of those of v201."""
 
 SHARED: tuple[Rule, ...] = (
@@ -46,9 +46,7 @@ SHARED: tuple[Rule, ...] = (
 V200 = Generation("v200", load_layouts(LAYOUTS), kernel.complete)
 """Ascend 950 and Ascend 350."""
 
-ARCH9201 = Generation(
-    "v200", load_layouts(Path(__file__).with_name("arch9201.yaml"), LAYOUTS), arch9201.complete, logs=True
-)
+ARCH9201 = Generation("v200", load_layouts(beside(__file__, "arch9201.yaml"), LAYOUTS), arch9201.complete, logs=True)
 """CHIP_CLOUD_V5: other kernel and cache entries, and a log switch in every header."""
 
 

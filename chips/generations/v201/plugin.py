@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chips.generations.v200 import control, descriptors, memory
@@ -13,6 +12,7 @@ from chips.generations.v200.plugin import LAYOUTS, SHARED
 from chips.generations.v201 import dqs, event, kernel, model
 from chips.layout import load_layouts
 from chips.tasks import NotifyRecordIpc
+from chips.yaml_file import beside
 
 if TYPE_CHECKING:
     from chips.chip import Chip
@@ -22,7 +22,7 @@ _TOPIC_SRC_PID = 10  # TOPIC_TYPE_DEVICE_AICPU_SRC_PID
 
 V201 = Generation(
     "v201",
-    load_layouts(Path(__file__).with_name("sqe.yaml"), LAYOUTS),
+    load_layouts(beside(__file__, "sqe.yaml"), LAYOUTS),
     kernel.complete,
     topic_type=_TOPIC_SRC_PID,
 )

@@ -24,7 +24,6 @@ import re
 import sys
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +48,7 @@ MODULES = {"RUNTIME": "runtime", "ASCENDCL": "runtime.api", "DRV": "npuhal"}
 _LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", 51)
 """Levels by the numbers of the variables; with the last one, only events are logged."""
 _ERROR, _INFO = 3, 1
-_MODULE_LEVELS = re.compile(r"\w+=[0-4](:\w+=[0-4])*")
+_MODULE_LEVELS = r"\w+=[0-4](:\w+=[0-4])*"
 _SWITCHES = (
     "ASCEND_GLOBAL_LOG_LEVEL", "ASCEND_MODULE_LOG_LEVEL", "ASCEND_PROCESS_LOG_PATH", "ASCEND_LOG_PRINT_TO_STDOUT",
     "ASCEND_SLOG_PRINT_TO_STDOUT",
@@ -79,7 +78,7 @@ class LogSettings:
     level: int = _ERROR
     modules: Mapping[str, int] = field(default_factory=dict)
     stdout: bool = False
-    folder: Path = Path()
+    folder: str = ""
     files: int = 10
     events: bool = True
 
@@ -92,7 +91,7 @@ class LogSettings:
             wanted=any(environ.get(name) for name in _SWITCHES),
             level=_number(environ.get("ASCEND_GLOBAL_LOG_LEVEL"), 0, 4, _ERROR),
             modules={name: int(level) for name, level in (part.split("=") for part in modules.split(":"))}
-            if _MODULE_LEVELS.fullmatch(modules) else {},
+            if modules and re.fullmatch(_MODULE_LEVELS, modules) else {},
             stdout=stdout == "1",
             folder=_folder(environ),
             files=_number(environ.get("ASCEND_HOST_LOG_FILE_NUM"), 1, 1000, 10),
@@ -174,18 +173,18 @@ def _file(settings: LogSettings) -> logging.StreamHandler[Any]:
     """Return a handler for the files of this process; the first one is made with the first line."""
     from logging.handlers import RotatingFileHandler
 
-    folder = settings.folder / "debug" / "plog"
-    folder.mkdir(parents=True, exist_ok=True)
-    name = f"plog-{os.getpid()}_{time.strftime('%Y%m%d%H%M%S')}.log"
-    return RotatingFileHandler(folder / name, maxBytes=_FILE_BYTES, backupCount=settings.files - 1, delay=True)
+    folder = os.path.join(settings.folder, "debug", "plog")
+    os.makedirs(folder, exist_ok=True)
+    path = os.path.join(folder, f"plog-{os.getpid()}_{time.strftime('%Y%m%d%H%M%S')}.log")
+    return RotatingFileHandler(path, maxBytes=_FILE_BYTES, backupCount=settings.files - 1, delay=True)
 
 
-def _folder(environ: Mapping[str, str]) -> Path:
+def _folder(environ: Mapping[str, str]) -> str:
     if named := environ.get("ASCEND_PROCESS_LOG_PATH"):
-        return Path(named)
+        return named
     if work := environ.get("ASCEND_WORK_PATH"):
-        return Path(work) / "log"
-    return Path(environ.get("HOME") or "/") / "ascend" / "log"
+        return os.path.join(work, "log")
+    return os.path.join(environ.get("HOME") or "/", "ascend", "log")
 
 
 def _number(text: str | None, lowest: int, highest: int, default: int) -> int:

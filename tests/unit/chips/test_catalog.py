@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import random
+import subprocess
+import sys
 import time
+import zipfile
 from functools import cache
 from pathlib import Path
 
@@ -87,8 +91,8 @@ def test_socs_of_a_type() -> None:
 def test_loading_one_chip_parses_only_its_files_and_is_fast(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
 
-    def spy(path: Path) -> object:
-        read.append(path.stem)
+    def spy(path: str) -> object:
+        read.append(Path(path).stem)
         return read_yaml(path)
 
     monkeypatch.setattr("chips.schema.read_yaml", spy)
@@ -99,6 +103,22 @@ def test_loading_one_chip_parses_only_its_files_and_is_fast(monkeypatch: pytest.
     spent_ms = (time.process_time() - started) * 1000
     assert set(read) <= {"vocabulary", "common", "stars", "stars_a2", "ascend910b"}
     assert spent_ms < 50 * slowness()  # about 3 ms on an idle machine; the fence only catches reading everything
+
+
+def test_chips_are_found_in_packages_from_a_zip_file(tmp_path: Path) -> None:
+    root, archive = Path(chips.__file__).parents[1], tmp_path / "packages.zip"
+    with zipfile.ZipFile(archive, "w") as file:
+        for package in ("npuhal", "chips"):
+            for path in (root / package).rglob("*.*"):
+                if path.suffix in (".py", ".yaml"):
+                    file.write(path, path.relative_to(root))
+    program = "import chips; print(chips.__file__, chips.find_chip('910b3').soc)"
+    for _ in range(2):  # parsed, then from the user's cache
+        done = subprocess.run(
+            [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=250,
+            env={**os.environ, "PYTHONPATH": str(archive), "XDG_CACHE_HOME": str(tmp_path)},
+        )  # fmt: skip
+        assert done.stdout.split() == [str(archive / "chips/__init__.py"), "Ascend910B3"]
 
 
 # --- further folders
@@ -264,7 +284,7 @@ def test_refusals_say_why(word: int, reason: str) -> None:
 
 
 def test_every_rule_names_a_described_soc_of_that_type() -> None:
-    for name, entry in read_yaml(SOC_FOLDER / "detect.yaml")["types"].items():
+    for name, entry in read_yaml(Path(SOC_FOLDER, "detect.yaml"))["types"].items():
         for rule in entry["rules"]:
             assert chips.find_chip(rule["soc"]).chip_type == name
 

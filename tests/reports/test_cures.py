@@ -108,7 +108,8 @@ def device() -> Iterator[Device]:
     machine.close(force=True)
 
 
-def test_who_holds_nothing_is_not_told_to_close_something(device: Device) -> None:
+def test_who_holds_nothing_is_not_told_to_close_something(open_machine: OpenMachine) -> None:
+    device = open_machine("fake://ascend910b3").device(0)
     _, total = device.memory_info()
     with pytest.raises(errors.OutOfMemory) as caught:
         device.alloc(2 * total)
@@ -207,9 +208,9 @@ def test_each_mistake_of_a_batch_copy_has_its_own_cure(device: Device) -> None:
 # -- the thread, the handle, the kernel ----------------------------------------------------------------------------
 
 
-def test_a_thread_without_a_device_is_told_the_one_in_use(device: Device) -> None:
-    machine = device.runtime
-    second = machine.device(1)
+def test_a_thread_without_a_device_is_told_the_one_in_use(open_machine: OpenMachine) -> None:
+    machine = open_machine("fake://ascend910b3?devices=2")
+    device, second = machine.device(0), machine.device(1)
     device.close()
     with pytest.raises(errors.ContextError) as caught:
         machine.current_context()

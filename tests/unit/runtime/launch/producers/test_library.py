@@ -101,8 +101,7 @@ def test_structures_by_value_keep_their_alignment(library: Library, stream: Stre
     seen = watch(kernel, 40)
     kernel.launch(1, np.int8(1), value[()], (ctypes.c_int16 * 3)(1, 2, 3), stream=stream)
     stream.synchronize()
-    assert seen[0][:24] == struct.pack("<b7xi4xd", 1, 3, 0.5)
-    assert seen[0][24:32] == struct.pack("<3h2x", 1, 2, 3)
+    assert struct.unpack("<b7xi4xd3h2x", seen[0][:32]) == (1, 3, 0.5, 1, 2, 3)  # NumPy leaves anything in the gaps
 
 
 def test_a_library_that_prints_wants_a_buffer(device: Device, stream: Stream, elf: Callable[..., bytes]) -> None:

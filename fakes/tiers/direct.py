@@ -262,7 +262,18 @@ class FakeApi(HalApi):
 class DirectApi(FakeApi):
     """fake://: the callables are Python functions."""
 
+    def __init__(self, url: str, machine: Machine) -> None:
+        self._made: dict[str, Call] = {}
+        super().__init__(url, machine)
+
     def raw(self, name: str) -> Call:
+        """Return the twin of a function; it is made once: a stream asks for three."""
+        found = self._made.get(name)
+        if found is None:
+            found = self._made[name] = self._untyped(name)
+        return found
+
+    def _untyped(self, name: str) -> Call:
         """Return the twin without conversions for the two hot functions; others are the typed ones."""
         if name == "halSqTaskSend":
             return self._hot(name, make_sender(self.fake), None)

@@ -24,17 +24,17 @@ class NullApi(DirectApi):
 
     tries_addresses = False
 
-    def raw(self, name: str) -> Any:
+    def _untyped(self, name: str) -> Any:
         """Return the functions that make up the cost of a launch, as short as they can be."""
         if name == "halSqTaskSend":
             return self._sender()
         if name == "halSqCqQuery":
-            return self._reader(super().raw(name))
+            return self._reader(super()._untyped(name))
         if name == "halSqMsgSend" and self.fake.plugin.commands is not None:
-            return self._message_sender(super().raw(name))
+            return self._message_sender(super()._untyped(name))
         if name in _MOVERS:
             return _accept  # nothing is executed, so nobody reads the arguments that these bring to the device
-        return super().raw(name)
+        return super()._untyped(name)
 
     def __init__(self, url: str, machine: Machine) -> None:
         self._begun: list[dict[int, SubmissionQueue]] = [{} for _ in machine.devices]

@@ -191,23 +191,33 @@ def dead_handle(what: str, which: str, history: str = "") -> errors.RuntimeFault
     )
 
 
+class _Member(weakref.ref[Any]):
+    """A weak reference to a child that knows by which key it is kept: a function for each would take 200 bytes more."""
+
+    __slots__ = ("key",)
+    key: int
+
+
 class Children:
     """Weakly held children of an owner, in order of creation."""
 
     def __init__(self) -> None:
-        self._members: dict[int, weakref.ref[Any]] = {}
+        self._members: dict[int, _Member] = {}
         self._lock = threading.Lock()
+        members = self._members
+
+        def forget(reference: _Member) -> None:
+            if members.get(reference.key) is reference:
+                del members[reference.key]
+
+        self._forget: Any = forget
 
     def add(self, child: object) -> None:
         """Remember a child for as long as it lives."""
-        key = id(child)
-
-        def forget(reference: weakref.ref[Any], key: int = key) -> None:
-            if self._members.get(key) is reference:
-                del self._members[key]
-
+        member = _Member(child, self._forget)
+        member.key = id(child)
         with self._lock:
-            self._members[key] = weakref.ref(child, forget)
+            self._members[member.key] = member
 
     def remove(self, child: object) -> None:
         """Forget a child that was closed."""

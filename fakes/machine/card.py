@@ -16,7 +16,7 @@ from fakes.machine.ids import IdPool, id_counts, share_events
 from fakes.machine.models import Models
 from fakes.machine.queues import CommandState, HostCalls, LogicQueue, StreamMemory, SubmissionQueue
 from fakes.machine.signal import Signal
-from fakes.schedule.scheduler import POLL, Engines, Policy, RoundRobin
+from fakes.schedule.scheduler import POLL, SEND, Engines, Policy, RoundRobin
 
 if TYPE_CHECKING:
     from fakes.hal.dma import Chain
@@ -97,7 +97,7 @@ class Device:
         self.passed = 0
         """Virtual nanoseconds that went by without work."""
         self.in_vain = False
-        """Whether the last look found nothing that could go on."""
+        """Whether the last look found nothing that could go on, and nothing was sent or set since."""
         self.busy = False
         self.current: SubmissionQueue | None = None
         """The queue whose task was executed last."""
@@ -123,7 +123,7 @@ class Device:
         """Something changed that a waiting queue may wait for: try all of them again."""
         if self.waiting:
             self.waiting.clear()
-        self.disturbed = True  # `disturb`, written out
+        self.disturbed, self.in_vain = True, False  # `disturb`, written out
         if self.signalled:
             self.signalled.clear()
 
@@ -147,7 +147,7 @@ class Device:
     def turn(self, occasion: int) -> None:
         """Let the device work as much as the policy allows at a host call of this kind."""
         if self.active and not self.machine.options.free_run:
-            before = self._before()
+            before = None if occasion == SEND else self._before()
             budget = min(self.policy.budget(occasion), _MOST_PER_TURN)
             if budget and not self._look(budget, before) and not self._others(budget) and occasion == POLL:
                 self.pass_time(IDLE_POLL_NS)
@@ -164,7 +164,7 @@ class Device:
         return self.policy.state() if self.in_vain else None
 
     def _look(self, budget: int, before: object) -> int:
-        """Do what `run` does. Of looks in vain behind each other only the first counts: a clock decides how many."""
+        """Do what `run` does. Of looks in vain in a row only the first counts: a clock decides how many there are."""
         executed = self.run(budget)
         if not executed and before is not None:
             self.policy.restore(before)

@@ -102,6 +102,7 @@ def make_sender(machine: Machine) -> Callable[[int, Any], int]:
         sq.tail = (tail + number) % depth
         sq.sent += number
         device.active[sq_id] = sq
+        device.in_vain = False
         info.pos = tail
         if checks is not None:
             checks.submitted(device, sq, tail, number)

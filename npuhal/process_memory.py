@@ -8,7 +8,7 @@ import os
 from functools import cache
 from typing import Any
 
-__all__ = ["can_be_tried", "fetch", "readable", "store", "writable"]
+__all__ = ["blank", "can_be_tried", "fetch", "readable", "store", "writable"]
 
 _END = 1 << 64
 _POPULATE_READ, _POPULATE_WRITE = 22, 23
@@ -53,6 +53,11 @@ def _can_touch() -> bool:
         address = ctypes.addressof(word)
         del word
         return not _advise(address, mmap.PAGESIZE, _POPULATE_WRITE)
+
+
+def blank(size: int) -> memoryview:
+    """Return zero bytes that can be written to, one at least; a page of them takes no memory until it is touched."""
+    return memoryview(mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
 
 
 def readable(address: int, size: int) -> bool:

@@ -26,6 +26,7 @@ from typing import Any
 from chips import Chip
 from chips.memory_rules import internal_flags
 from npuhal.late import logger
+from npuhal.process_memory import blank
 from runtime import errors
 from runtime.driver.memory import MemoryDriver
 from runtime.driver.queues.arguments import WindowDriver
@@ -96,7 +97,7 @@ class ArgumentPool:
         self.free: list[ArgumentBlock] = []
         try:
             self._base, self._host = self._reserve(size * count)
-            where = (ctypes.c_char * (size * count)).from_address(self._host) if self._host else bytearray(size * count)
+            where = (ctypes.c_char * (size * count)).from_address(self._host) if self._host else blank(size * count)
             self._view = memoryview(where).cast("B")
             self._make(ready)
         except BaseException:

@@ -6,9 +6,12 @@ sqe_fill_rules 3.
 
 from __future__ import annotations
 
+from functools import cache
+
 from chips import credit
 from chips.env import EncodeEnv, TaskIds
 from chips.generations.v100.tables import DEFAULT_CREDIT, LAYOUTS, ops, watched_after
+from chips.packing import Encode
 from chips.tasks import AicpuKernel, AicpuKind, AicpuPart, EndGraph, HostCallback, KernelFlag, ModelToAicpu, TimeoutSet
 
 # plain numbers: flag arithmetic would cost more than the rest of a builder
@@ -20,13 +23,18 @@ _TS_NEVER_AICPU = 35  # task schedulers before this version know no unlimited AI
 _DEFAULT_EXECUTE_S = 28
 _POINTER_BITS = 0xFFFFFFFFFFFF
 _KERNEL = LAYOUTS["aicpu"]
-_ENCODE_KERNEL = _KERNEL.encoder(
-    "stream_id", "task_id", "wr_cqe", "post_p", "block_dim", "kernel_kind", "topic_type", "qos", "kernel_credit",
-    "so_name", "param", "func_name", "overflow_en", "dump_en", "debug_dump_en", "extra",
-)  # fmt: skip
 _MODEL = LAYOUTS["aicpu_model"]
 _TIMEOUT = LAYOUTS["aicpu_timeout"]
 _CALLBACK = LAYOUTS["host_callback"]
+
+
+@cache
+def _encoder() -> Encode:
+    """Return what encodes a kernel, compiled for the first one."""
+    return _KERNEL.encoder(
+        "stream_id", "task_id", "wr_cqe", "post_p", "block_dim", "kernel_kind", "topic_type", "qos", "kernel_credit",
+        "so_name", "param", "func_name", "overflow_en", "dump_en", "debug_dump_en", "extra",
+    )  # fmt: skip
 
 
 def topic_type(flags: int) -> int:
@@ -44,7 +52,7 @@ def aicpu_kernel(
     """Build the SQE of an AICPU kernel; ``report`` forces a completion entry (parts of multiple tasks)."""
     dump = bool(task.flags & _DUMP_FLAG)
     never = credit.NEVER_CREDIT if env.ts_version >= _TS_NEVER_AICPU else DEFAULT_CREDIT
-    return _ENCODE_KERNEL(
+    return _encoder()(
         stream_id=env.stream_id,
         task_id=ids.task_id,
         wr_cqe=report or env.dvpp_group,

@@ -6,9 +6,12 @@ rt_external_ffts_define.h; sqe_fill_rules 2.
 
 from __future__ import annotations
 
+from functools import cache
+
 from chips import credit
 from chips.env import EncodeEnv, TaskIds
 from chips.generations.v100.tables import LAYOUTS, ops, watched_after
+from chips.packing import Encode
 from chips.registry import Later
 from chips.tasks import AicKernel, AivKernel, CoreKernel, KernelFlag, MixKernel, MixKind
 
@@ -23,13 +26,16 @@ _FIELDS = (
     "stream_id", "task_id", "wr_cqe", "block_dim", "kernel_credit", "schem", "stack_base", "pmg", "part_id", "qos",
     "pc", "param", "stack_level", "args_size", "feature_flag", "pre_p", "post_p",
 )  # fmt: skip
-_ENCODE_AIC = LAYOUTS["kernel_aic"].encoder(*_FIELDS)
-_ENCODE_AIV = LAYOUTS["kernel_aiv"].encoder(*_FIELDS)
-_ENCODE_ONE_CORE = LAYOUTS["kernel_one_core"].encoder(*_FIELDS)
 _MIX_C = LAYOUTS["kernel_mix"]
 _MIX_V = LAYOUTS["kernel_mix_aiv"]
 _MIX_LOCK = LAYOUTS["kernel_mix_locked"]
 _INVALID = LAYOUTS["invalid"]
+
+
+@cache
+def _encoder(layout: str) -> Encode:
+    """Return what encodes a kernel of one kind of core, compiled for the first one."""
+    return LAYOUTS[layout].encoder(*_FIELDS)
 
 
 def core_kernel(task: CoreKernel, env: EncodeEnv, ids: TaskIds) -> bytes:
@@ -39,11 +45,11 @@ def core_kernel(task: CoreKernel, env: EncodeEnv, ids: TaskIds) -> bytes:
     chip = env.chip
     vector = isinstance(task, AivKernel)
     if vector:
-        encode, qos = _ENCODE_AIV, env.aiv_qos
+        encode, qos = _encoder("kernel_aiv"), env.aiv_qos
     elif chip.has("KERNEL_BINARY_MACHINE_CVMIX"):
-        encode, qos = _ENCODE_ONE_CORE, None
+        encode, qos = _encoder("kernel_one_core"), None
     else:
-        encode, qos = _ENCODE_AIC, env.aic_qos
+        encode, qos = _encoder("kernel_aic"), env.aic_qos
     pre_p, post_p, flag = _observers(task, env)
     level, base = _stack(task.min_stack_size, env)
     return encode(

@@ -6,9 +6,12 @@ Sources: stars_dma.hpp (RtStarsMemcpyAsyncSqe, RtStarsMemcpyAsyncPtrSqe, RtStars
 
 from __future__ import annotations
 
+from functools import cache
+
 from chips import credit
 from chips.env import EncodeEnv, TaskIds
 from chips.generations.v100.tables import DEFAULT_CREDIT, DESCRIPTORS, LAYOUTS, ops, watched_after
+from chips.packing import Encode
 from chips.registry import Later
 from chips.tasks import (
     Barrier,
@@ -39,10 +42,7 @@ _COPY_FIELDS = (
     "stream_id", "task_id", "wr_cqe", "pre_p", "post_p", "kernel_credit", "opcode", "qos", "part_id", "length", "src",
     "dst",
 )  # fmt: skip
-_ENCODE_COPY = _SDMA.encoder(*_COPY_FIELDS)
-_ENCODE_OFFSETS = _SDMA.encoder(
-    *_COPY_FIELDS, "d2d_offset", "src_offset_low", "src_offset_high", "dst_offset_low", "dst_offset_high"
-)
+_OFFSET_FIELDS = ("d2d_offset", "src_offset_low", "src_offset_high", "dst_offset_low", "dst_offset_high")
 _POINTER = LAYOUTS["sdma_pointer"]
 _PCIE = LAYOUTS["pcie_dma"]
 _BY_CPU = LAYOUTS["memcpy_cpu"]
@@ -51,6 +51,12 @@ _BARRIER = LAYOUTS["barrier"]
 _UPDATE = LAYOUTS["update_address"]
 _INVALID_TYPE = LAYOUTS["invalid"].when["type"]
 _DESCRIPTOR = DESCRIPTORS["sdma_descriptor"]
+
+
+@cache
+def _encoder(*more: str) -> Encode:
+    """Return what encodes a copy, with more fields than every copy has; compiled for the first one."""
+    return _SDMA.encoder(*_COPY_FIELDS, *more)
 
 
 def memcpy(task: MemcpyAsync | MemcpyDescriptor | SqeUpdate, env: EncodeEnv, ids: TaskIds) -> bytes:
@@ -108,9 +114,9 @@ def _device_qos(env: EncodeEnv) -> int | None:
 def _sdma(task: MemcpyAsync, env: EncodeEnv, ids: TaskIds) -> bytes:
     config = task.config or _NO_CONFIG
     fixed = _device_qos(env)
-    encode, fields = _ENCODE_COPY, {}
+    encode, fields = _encoder(), {}
     if task.kind is CopyKind.SDMA_BY_ADDRESS and task.offsets is not None:
-        encode = _ENCODE_OFFSETS
+        encode = _encoder(*_OFFSET_FIELDS)
         source, target = task.offsets
         fields = {
             "d2d_offset": 1,

@@ -6,6 +6,7 @@ import struct
 import threading
 
 from chips.memory_rules import internal_flags
+from npuhal.process_memory import blank
 from runtime import errors
 from runtime.driver.memory import MemoryDriver
 from runtime.errors.closing import each
@@ -124,7 +125,7 @@ class ErrorRing:
 
     def __init__(self, memory: MemoryDriver, size: int) -> None:
         self._memory, self.size = memory, size
-        image = bytearray(size)
+        image = blank(size)  # megabytes, of which a few bytes are set
         tail = _SNAPSHOT_BYTES + _SCHEDULER_CAPABILITY_BYTES + _RUNTIME_CAPABILITY_BYTES
         depth = _RUNTIME_CAPABILITY_BYTES - _CAPABILITY_HEADER.size
         _CAPABILITY_HEADER.pack_into(image, size - tail, _CAPABILITY_MAGIC, 0, 1, depth)

@@ -78,3 +78,15 @@ def test_a_file_that_was_cut_ends_where_its_bytes_end(tmp_path: Path, few: int) 
             assert writable(start, PAGE)
             assert not readable(start, 3 * PAGE)
             assert not writable(start, 2 * PAGE)
+
+
+def test_blank_memory_is_zero_and_this_process_own() -> None:
+    made = process_memory.blank(3 * mmap.PAGESIZE + 1)
+    assert len(made) == 3 * mmap.PAGESIZE + 1
+    assert not any(made)
+    made[mmap.PAGESIZE : mmap.PAGESIZE + 3] = b"abc"
+    if (child := os.fork()) == 0:
+        made[0] = 1  # the parent's stays
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert (made[0], bytes(made[mmap.PAGESIZE :][:3])) == (0, b"abc")

@@ -32,6 +32,7 @@ class EventState:
         "handle",
         "in_graph",
         "is_default",
+        "kind",
         "latest",
         "lock",
         "means",
@@ -78,6 +79,8 @@ class EventState:
             self.signal = self._first_signal()
             self.name_for_tools(self.signal)
         kind = self._kind_of_records() if self.signal is None else type(self.signal)
+        self.kind = kind
+        """What each record sets, where that is a new signal."""
         self.record_key = kind.timed_key if means.timing else kind.record_key
         """What streams keep prepared records of it under, see `Signal.record_key`."""
 
@@ -108,8 +111,7 @@ class EventState:
             return IdSignal(device) if self.means.waitable else MarkerSignal(device)  # ids are the recording device's
         if self.outside is not None and self.means.waitable:
             return ByteSignal.cleared(device)
-        kind = self._kind_of_records()
-        if kind is IdSignal:
+        if (kind := self.kind) is IdSignal:
             return IdSignal(device)
         return MarkerSignal(device) if kind is MarkerSignal else CountSignal(device.signals.counter(stream))
 

@@ -176,7 +176,7 @@ def test_calls_wait_while_the_process_is_locked(machine: Runtime, device: Device
             assert raised.value.code == 507906
         machine.snapshot.unlock()
         for worker in workers:
-            worker.join(10)
+            worker.join(60)
         stream.synchronize(30_000)
         assert len(made) == 3
         assert log == [1, 2]

@@ -27,7 +27,7 @@ def test_callbacks_in_a_thread_of_ones_own(device: Device, stand_in: StandIn) ->
     def report() -> None:
         threads.append(threading.get_ident())
         started.set()
-        subscribed.wait(10)
+        subscribed.wait(60)
         while not done.is_set():
             with contextlib.suppress(errors.Timeout):
                 calls.process(threading.get_ident(), 100)
@@ -37,7 +37,7 @@ def test_callbacks_in_a_thread_of_ones_own(device: Device, stand_in: StandIn) ->
 
     thread = threading.Thread(target=report)
     thread.start()
-    assert started.wait(10)
+    assert started.wait(60)
     kernel = stand_in(lambda _context: None)
     with device.create_stream() as stream, device.create_stream() as other:
         calls.subscribe(threads[0], stream)

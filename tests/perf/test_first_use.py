@@ -18,6 +18,8 @@ pytestmark = pytest.mark.perf
 
 ROOT = Path(__file__).resolve().parents[2]
 ATTEMPTS = 3
+MORE_ATTEMPTS = 9
+"""Where the machine is busy with something else: they end as soon as one is within the limit."""
 LIMIT_S = 0.2
 """For import, device open, load and first launch, less the start of an interpreter; it was 0.28 and more with all
 modules loaded and every data class written at once."""
@@ -70,7 +72,7 @@ def test_first_launch_of_a_new_process(url: str, bare: float, tmp_path: Path) ->
     program = PROGRAM.format(path=str(path))
     run(program, url)  # byte code and parsed YAML are written once
     spent = limit = float("inf")
-    for _ in range(ATTEMPTS):  # the least counts: what is over the limit may be the machine's
+    for _ in range(MORE_ATTEMPTS):  # the least counts: what is over the limit may be the machine's
         total, printed = run(program, url)
         spent, limit = min(spent, total - bare), LIMIT_S * slowness()
         if spent < limit:

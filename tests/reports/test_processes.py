@@ -89,7 +89,7 @@ def test_a_child_of_a_parent_that_opened_a_device_is_told_at_once() -> None:
 
     code, seconds = forked(child)
     assert code == 0
-    assert seconds < 10
+    assert seconds < 60
     assert api.aclrtMalloc(devPtr=Out(), size=64, policy=0) == 0  # the parent goes on
     api.acl.close()
 

@@ -63,7 +63,7 @@ def test_a_call_of_another_thread_waits_until_the_process_is_unlocked(caller: Ca
     assert step(caller, "Restore") == 0
     assert answers == []
     assert step(caller, "Unlock") == 0
-    thread.join(10)
+    thread.join(60)
     assert answers == [0]
 
 

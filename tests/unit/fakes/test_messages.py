@@ -94,7 +94,7 @@ def test_a_wait_ends_with_a_message_or_with_the_queue(
     waiter = threading.Thread(target=lambda: answers.append(hal.halQueuePeek(0, queue, ctypes.byref(length), 10_000)))
     waiter.start()
     assert end(hal, queue) == 0
-    waiter.join(10)
+    waiter.join(60)
     assert answers == [code]
 
 

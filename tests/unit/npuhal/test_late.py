@@ -73,7 +73,7 @@ def test_modules_are_attributes_of_their_packages(imported: str, expression: str
 def test_a_name_is_one_object_for_all_threads() -> None:
     found = python(
         "import threading, runtime\ngate, found = threading.Barrier(8), []\n"
-        "def use():\n gate.wait(10)\n found.append(runtime.Graph)\n"
+        "def use():\n gate.wait(60)\n found.append(runtime.Graph)\n"
         "threads = [threading.Thread(target=use) for _ in range(8)]\n"
         "[thread.start() for thread in threads]\n[thread.join(20) for thread in threads]\n"
         "print(len(found), len(set(found)))"

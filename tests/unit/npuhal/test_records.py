@@ -281,14 +281,14 @@ def test_a_class_is_written_once_however_many_threads_use_it_first() -> None:
     gate, made, count = threading.Barrier(8), [], 8
 
     def make(number: int) -> None:
-        gate.wait(10)
+        gate.wait(60)
         made.append((Shared(number), hash(Shared(number)), Shared(number) == Shared(number)))
 
     threads = [threading.Thread(target=make, args=(number,)) for number in range(count)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(60)
     assert sorted(each.a for each, _, _ in made) == list(range(count))
     assert all(equal for _, _, equal in made)
 

@@ -51,5 +51,5 @@ def test_a_pipe_is_written_to_directly(tmp_path: Path) -> None:
     reader = threading.Thread(target=lambda: said.append(pipe.read_text()))
     reader.start()
     write_whole(pipe, "text")
-    reader.join(10)
+    reader.join(60)
     assert said == ["text"]

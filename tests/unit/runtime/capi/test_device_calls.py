@@ -423,16 +423,16 @@ def test_a_thread_in_the_primary_context_loses_it_with_the_reset(api: Caller) ->
     def other() -> None:
         codes.append(api.acl.call("aclrtSetCurrentContext", context=primary))
         ready.set()
-        was_reset.wait(10)
+        was_reset.wait(60)
         codes.append(api.acl.call("aclrtGetDevice", deviceId=Out()))
         codes.append(api.acl.call("aclrtSynchronizeDevice"))
 
     thread = threading.Thread(target=other)
     thread.start()
-    assert ready.wait(10)
+    assert ready.wait(60)
     api.step("aclrtResetDevice", 0, deviceId=0)
     was_reset.set()
-    thread.join(10)
+    thread.join(60)
     assert codes == [0, 107002, 107002]
 
 

@@ -42,7 +42,7 @@ ODD: dict[str, tuple[Any, ...]] = {
 ODD |= dict.fromkeys(("IpcEventHandle", "ManagedLocation"), ODD["Address"])
 OUTPUTS = (None, 0, 5, Out(), "x", [None], AMBIGUOUS, slice(5), ctypes.c_int(0))
 ENDS = {"aclFinalize", "aclFinalizeReference"}
-SECONDS = 5.0
+SECONDS = 30.0
 
 
 def odd(parameter: Parameter) -> tuple[Any, ...]:

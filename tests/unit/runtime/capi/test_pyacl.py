@@ -113,7 +113,7 @@ def test_callbacks_run_in_the_subscribed_thread(acl: Any) -> None:
 
     number, ret = acl.util.start_thread(receive, "done")
     assert ret == 0
-    assert ready.wait(10)
+    assert ready.wait(60)
     assert acl.rt.subscribe_report(number, stream) == 0
     assert acl.rt.launch_callback(lambda data: seen.append((data, threading.get_ident())), ["x"], 1, stream) == 0
     assert acl.rt.synchronize_stream(stream) == 0

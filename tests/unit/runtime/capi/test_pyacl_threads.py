@@ -47,7 +47,7 @@ def test_another_thread_can_end_a_wait(acl: Any, wait: str) -> None:
 
     def give() -> None:
         assert rt.set_context(context) == 0
-        go.wait(10)
+        go.wait(60)
         assert rt.record_event(signal, giving) == 0
 
     other = threading.Thread(target=give)

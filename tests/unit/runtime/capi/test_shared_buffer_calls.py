@@ -135,6 +135,6 @@ def test_threads_give_a_buffer_back_once(acl: Acl) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(60)
     assert sorted(answers)[0] == 0
     assert answers.count(0) == 1

@@ -164,7 +164,7 @@ def test_a_process_that_the_driver_does_not_know_has_no_id(hal: Any, monkeypatch
 def test_the_first_call_about_message_queues_has_a_bound(hal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     let_go = threading.Event()
     monkeypatch.setattr(message_queue, "FIRST_CALL_S", 0.05)
-    monkeypatch.setattr(hal, "halQueueInit", lambda _device: 0 if let_go.wait(10) else 1)
+    monkeypatch.setattr(hal, "halQueueInit", lambda _device: 0 if let_go.wait(60) else 1)
     with pytest.raises(errors.Timeout, match=r"message queues of device 0 ready within 0\.05 s"):
         message_queue.MessageDriver(hal, 0).prepare()
     let_go.set()

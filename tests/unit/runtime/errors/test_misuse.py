@@ -44,7 +44,7 @@ def test_a_thread_without_a_frame_of_the_user_is_heard_too() -> None:
     def run() -> None:
         thread = threading.Thread(target=advise, args=(LOG, "from a thread"))
         thread.start()
-        thread.join(10)
+        thread.join(60)
 
     with pytest.warns(MisuseWarning, match="from a thread"):
         run()

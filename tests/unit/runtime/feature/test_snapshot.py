@@ -173,23 +173,23 @@ def test_a_lock_waits_for_the_runtimes_own_threads_and_gives_up() -> None:
     def work() -> None:
         with lock.round():
             inside.set()
-            leave.wait(10)
+            leave.wait(60)
 
     thread = threading.Thread(target=work)
     thread.start()
-    assert inside.wait(10)
+    assert inside.wait(60)
     with pytest.raises(errors.SnapshotError) as raised:
         lock.lock(0.01)
     assert (raised.value.code, lock.state) == (507905, ProcessState.RUNNING)
     leave.set()
     lock.lock(10)
-    thread.join(10)
+    thread.join(60)
     again = threading.Thread(target=work)
     again.start()
     again.join(0.02)
     assert again.is_alive()
     lock.force()
-    again.join(10)
+    again.join(60)
     assert not again.is_alive()
 
 
@@ -201,13 +201,13 @@ def test_two_steps_at_once_follow_each_other() -> None:
     def slow(_: int, __: object) -> None:
         order.append(threading.current_thread().name)
         entered.set()
-        leave.wait(10)
+        leave.wait(60)
 
     snapshot.callbacks.register(Stage.BACKUP_PRE, slow)
     snapshot.lock()
     first = threading.Thread(target=snapshot.backup, name="first")
     first.start()
-    assert entered.wait(10)
+    assert entered.wait(60)
     with pytest.raises(errors.SnapshotError) as raised:
         snapshot.unlock()
     assert raised.value.code == 507907
@@ -216,8 +216,8 @@ def test_two_steps_at_once_follow_each_other() -> None:
     restore.join(0.02)
     assert restore.is_alive()
     leave.set()
-    first.join(10)
-    restore.join(10)
+    first.join(60)
+    restore.join(60)
     assert (order, snapshot.state) == (["first"], ProcessState.LOCKED)
     snapshot.unlock()
     work.runtime.close()
@@ -237,5 +237,5 @@ def test_a_process_ends_while_it_is_locked() -> None:
     work.runtime.snapshot.lock()
     waiting.start()
     work.runtime.close(force=True)
-    waiting.join(10)
+    waiting.join(60)
     assert not waiting.is_alive()

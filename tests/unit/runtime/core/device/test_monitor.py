@@ -158,7 +158,7 @@ def test_one_thread_looks_at_all_devices_until_the_last_is_closed(monkeypatch: p
     watching = monitor.Monitor(threaded=True)
     for device in devices:
         watching.watch(device)  # type: ignore[arg-type]
-    assert all(event.wait(10) for event in seen)
+    assert all(event.wait(60) for event in seen)
     (thread,) = [thread for thread in threading.enumerate() if thread.name in threads]
     watching.forget(devices[0])  # type: ignore[arg-type]
     assert thread.is_alive()
@@ -166,7 +166,7 @@ def test_one_thread_looks_at_all_devices_until_the_last_is_closed(monkeypatch: p
     assert not thread.is_alive()
     watching.watch(devices[0])  # type: ignore[arg-type]
     seen[0].clear()
-    assert seen[0].wait(10)
+    assert seen[0].wait(60)
     watching.forget(devices[0])  # type: ignore[arg-type]
     assert not [left for left in threading.enumerate() if left.name in threads]
 
@@ -177,18 +177,18 @@ def test_a_device_is_let_go_only_between_rounds(monkeypatch: pytest.MonkeyPatch)
 
     def slow() -> None:
         inside.set()
-        leave.wait(10)
+        leave.wait(60)
 
     device = _Watched(slow)
     watching = monitor.Monitor(threaded=True)
     watching.watch(device)  # type: ignore[arg-type]
-    assert inside.wait(10)
+    assert inside.wait(60)
     gone = threading.Thread(target=watching.forget, args=(device,))
     gone.start()
     gone.join(0.05)
     assert gone.is_alive()
     leave.set()
-    gone.join(10)
+    gone.join(60)
     assert not gone.is_alive()
 
 

@@ -164,7 +164,7 @@ def test_threads_that_set_a_device_together_open_it_once(open_machine: OpenMachi
     devices: list[Any] = []
 
     def set_it() -> None:
-        start.wait(10)
+        start.wait(60)
         devices.append(machine.set_device(0))
 
     threads = [threading.Thread(target=set_it) for _ in range(4)]

@@ -69,7 +69,7 @@ def test_a_thread_whose_context_another_one_destroyed_is_told_once(machine: Runt
 
     def worker() -> None:
         machine.current.use_context(context)
-        destroyed.wait(10)
+        destroyed.wait(60)
         for _ in range(2):
             try:
                 machine.current_context()
@@ -81,7 +81,7 @@ def test_a_thread_whose_context_another_one_destroyed_is_told_once(machine: Runt
     thread.start()
     machine.destroy_context(context)
     destroyed.set()
-    thread.join(10)
+    thread.join(60)
     assert codes == [507007, 107002]
 
 
@@ -97,7 +97,7 @@ def test_a_thread_without_a_context_is_told_who_it_is_and_what_there_is(machine:
 
     thread = threading.Thread(target=worker, name="reader")
     thread.start()
-    thread.join(10)
+    thread.join(60)
     assert "thread 'reader'" in messages[0]
     assert f"the primary context {machine.slots[1].primary.handle:#x} of device 1" in messages[0]
     assert "set_device(1) in it" in messages[0]
@@ -108,7 +108,7 @@ def test_threads_on_one_device_share_its_context(machine: Runtime) -> None:
     found: list[object] = []
     thread = threading.Thread(target=lambda: found.append(machine.set_device(0).context))
     thread.start()
-    thread.join(10)
+    thread.join(60)
     assert found == [first]
 
 

@@ -254,7 +254,7 @@ def in_thread(call: Callable[[], Any]) -> Any:
     answers: list[Any] = []
     thread = threading.Thread(target=lambda: answers.append(call()))
     thread.start()
-    thread.join(10)
+    thread.join(60)
     return answers[0]
 
 
@@ -293,20 +293,20 @@ def test_a_launch_waits_for_the_lock_of_another_thread(null: Runtime) -> None:
     def hold() -> int:
         with stream.lock:
             held.set()
-            waiting.wait(10)
+            waiting.wait(60)
             return int(stream.ring.submitted)
 
     answers: list[int] = []
     thread = threading.Thread(target=lambda: answers.append(hold()))
     thread.start()
-    held.wait(10)
+    held.wait(60)
     launcher = threading.Thread(target=launch, args=(2,))
     launcher.start()
     launcher.join(0.02)  # it must not be done by then
     assert launcher.is_alive()
     waiting.set()
-    thread.join(10)
-    launcher.join(10)
+    thread.join(60)
+    launcher.join(60)
     assert (answers, stream.ring.submitted) == ([1], 2)
 
 

@@ -99,7 +99,7 @@ def test_the_thread_sleeps_until_it_is_woken_and_is_joined() -> None:
     recycler = Recycler(streams, "test", threaded=True)  # type: ignore[arg-type]
     assert recycler._thread is None
     recycler.wake()
-    assert streams.seen.wait(10)
+    assert streams.seen.wait(60)
     thread = recycler._thread
     assert thread is not None
     assert streams.looked == [thread.ident]

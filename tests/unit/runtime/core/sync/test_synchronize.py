@@ -36,7 +36,7 @@ def test_a_limit_that_passes(device: Device, stream: Stream, what: str, code: in
     started = time.monotonic()
     with pytest.raises(errors.Timeout, match="running: the slow one at ring position 0") as caught:
         WAITERS[what](device, stream, 20)
-    assert 0.02 <= time.monotonic() - started < 10
+    assert 0.02 <= time.monotonic() - started < 60
     assert caught.value.code == code
     assert isinstance(caught.value, TimeoutError)
     fake.release()
@@ -51,8 +51,8 @@ def test_one_limit_for_all_streams_of_a_device(device: Device) -> None:
         stream.submit(Nop())
     started = time.monotonic()
     with pytest.raises(errors.Timeout):
-        device.synchronize(100)
-    assert time.monotonic() - started < 4.0  # 5 s if each of them had its own
+        device.synchronize(200)
+    assert time.monotonic() - started < 9.0  # 10 s if each of them had its own
     fake.release()
     device.synchronize()
 

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = late.names(__name__, {
         "npuhal.api": "HalApi LibraryApi",
-        "npuhal.errors": "check",
+        "npuhal.errors": ". check",
         "npuhal.loader": "HalUrl Search open_hal",
         "npuhal.version": "decode_version encode_version shake_hands",
         **dict.fromkeys((
             "npuhal.constants", "npuhal.declarations", "npuhal.layouts", "npuhal.packages", "npuhal.prototypes",
             "npuhal.structs", "npuhal.tuples", "npuhal.words",
-        ), ""),
+        ), "."),
     })  # fmt: skip
 
 __all__ = [

@@ -21,14 +21,17 @@ def names(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any],
 
     Args:
         package: its `__name__`.
-        homes: module -> the public names that it defines, in one text; none: the module itself is what it gives. What
+        homes: module -> the public names that it defines, in one text; a dot among them: the module itself, too. What
             was found once is kept in the package.
 
     A package shows the names to type checkers by imports under TYPE_CHECKING, and hides these two functions from them:
     a module with a `__getattr__` has every name, to a checker.
     """
 
-    home_of = {name: home for home, listed in homes.items() for name in listed.split()}
+    home_of = {}
+    for home, given in homes.items():
+        itself = home.rpartition(".")[2]
+        home_of.update(dict.fromkeys((itself if name == "." else name for name in given.split()), home))
 
     def load(name: str) -> Any:
         home = home_of.get(name)
@@ -37,13 +40,13 @@ def names(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any],
             if any(each == below or each.startswith(f"{below}.") for each in homes):
                 return importlib.import_module(below)  # a module that the package once loaded by itself
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(importlib.import_module(home), name)
+        module = importlib.import_module(home)
+        value = module if home == f"{package}.{name}" else getattr(module, name)
         setattr(sys.modules[package], name, value)
         return value
 
     def listed() -> list[str]:
-        modules = (home.rpartition(".")[2] for home, given in homes.items() if not given)
-        return sorted({*vars(sys.modules[package]), *home_of, *modules})
+        return sorted({*vars(sys.modules[package]), *home_of})
 
     return load, listed
 

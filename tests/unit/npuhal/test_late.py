@@ -33,6 +33,11 @@ def test_there_are_such_packages() -> None:
     assert {"runtime.api", "chips", "runtime.feature.graph", "chips.binary"} <= set(PACKAGES)
 
 
+def test_dir_lists_modules_that_a_package_gives_before_they_are_loaded() -> None:
+    program = "import npuhal\nprint({*npuhal.__all__} <= {*dir(npuhal)}, npuhal.errors.__name__)"
+    assert python(program) == "True npuhal.errors"
+
+
 @pytest.mark.parametrize("package", PACKAGES)
 def test_all_names_are_there(package: str) -> None:
     module = importlib.import_module(package)

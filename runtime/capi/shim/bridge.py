@@ -13,6 +13,8 @@ import struct
 import sys
 from collections.abc import Callable
 from functools import cache, partial
+from traceback import walk_tb
+from types import FrameType
 from typing import Any
 
 from npuhal import shim_settings
@@ -26,35 +28,39 @@ from runtime.capi.pyacl.binding import process
 from runtime.capi.shim import declarations as c
 from runtime.capi.shim.stubs import by_value
 from runtime.core.callbacks.exceptions import ExceptionInfo
-from runtime.errors import tables
 from runtime.memory import caller
 
 _LOG = logger(__name__)
-_BRIDGE = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_uint32, ctypes.c_void_p)
 _END = 0xFFFFFFFF
-_ALL_ONES = 0xFFFFFFFF
-"""What functions that return a number without a code answer when they fail."""
 _kept: list[Any] = []
-_bound: dict[int, Callable[[int], int]] = {}
+
+Carrier = Callable[[int, list[int]], None]
+"""What carries the calls of a function: takes the address of its words, and a list that it writes answers into.
+
+The last one counts. The first is written when the call is about to begin: it is the answer of a call that an exception
+of a signal handler, or one that another thread sets, breaks off. Where one comes earlier the call is made again.
+"""
+at_interrupt: list[Callable[[str], None]] = []
+"""Are told the name of a function whose call an interrupt has ended: what it waited for may never come."""
+_bound: dict[int, Carrier] = {}
 """What carries calls, by number."""
 
 Reader = Callable[[Any], Any]
 
 
 def start(address: int, own: bool) -> None:
-    """Write the address of the C function that carries calls to `address`; `own`: the interpreter is the library's."""
+    """Write the address of the function that library.c calls to `address`; `own`: the interpreter is the library's."""
     bound = _bound
-    bound[_END] = lambda _args: _finish()
+    bound[_END] = _finish
 
-    def call(number: int, args: int | None) -> int:
+    def call(number: int, args: int, answers: list[int]) -> None:
         function = bound.get(number)
         if function is None:
             function = bound[number] = _bind(number)
-        return function(args or 0)
+        function(args, answers)
 
-    pointer = _BRIDGE(call)
-    _kept.append(pointer)
-    ctypes.c_void_p.from_address(address).value = ctypes.cast(pointer, ctypes.c_void_p).value
+    _kept.append(call)
+    ctypes.c_void_p.from_address(address).value = id(call)
     if own:
         logging.basicConfig(format="npuhal: %(message)s", level=logging.WARNING)
         # what checkers have to say is said at the end
@@ -68,9 +74,9 @@ def start(address: int, own: bool) -> None:
 def refuse(number: int, fault: errors.RuntimeFault) -> None:
     """Let a function fail from now on, whatever it is called with."""
 
-    def call(_args: int) -> int:
+    def call(_args: int, answers: list[int]) -> None:
+        answers.append(fault.code)
         process().reports.post(fault)
-        return fault.code
 
     _bound[number] = call
 
@@ -81,7 +87,7 @@ def _answer_in_c(opened: Runtime) -> None:
         machine.raises = False
 
 
-def _bind(number: int) -> Callable[[int], int]:
+def _bind(number: int) -> Carrier:
     if number < len(c.functions()):
         return bind(c.functions()[number])
     from runtime.capi.shim.torch import calls
@@ -89,8 +95,8 @@ def _bind(number: int) -> Callable[[int], int]:
     return calls.bind(number)
 
 
-def bind(function: c.CFunction) -> Callable[[int], int]:
-    """Return what carries a call of a C function, given the address of its words."""
+def bind(function: c.CFunction) -> Carrier:
+    """Return what carries the calls of a C function."""
     entry = find(function.name)
     assert entry is not None, function.name
     rows = list(enumerate(zip(entry.arguments, function.parameters, strict=True)))
@@ -100,32 +106,53 @@ def bind(function: c.CFunction) -> Callable[[int], int]:
     outputs = [(index, each.name, _writer(field.type)) for index, (each, field) in rows if each.name not in read_in]
     targets = [(index, _written_bytes(field.type)) for index, (each, field) in rows if each.name not in read_in]
     answer = _answer(function.result)
-    codes = tables.public_names()
-    pointer = function.result.endswith("*")  # of what has failed it is NULL
-    failed = codes["ACL_ERROR_INTERNAL_ERROR"] if function.result == "aclError" else 0 if pointer else _ALL_ONES
-    name, size = function.name, layout.size
+    name, size, failed = function.name, layout.size, function.failure
 
-    def call(args: int) -> int:
+    def call(args: int, answers: list[int]) -> None:
         try:
             words = layout.unpack(ctypes.string_at(args, size)) if size else ()
             given = {key: read(words[index]) for index, key, read in readers}
             for index, width in targets:
-                if words[index]:  # before anything is done; a wrong address would end the process
-                    caller.check_writable(words[index], width)
+                _check_target(words[index], width)
             outs: dict[str, Out[Any] | None] = {key: Out() if words[index] else None for index, key, _ in outputs}
+            answers.append(failed)
             result = process().call(name, **given, **outs)
             for index, key, write in outputs:
-                if (out := outs[key]) is not None and out.value is not UNTOUCHED:
-                    write(words[index], out.value)
-            return answer(result)
+                write(words[index], outs[key])
+            answers.append(answer(result))
         except errors.RuntimeFault as fault:  # text or an output where this process has no memory
+            answers.append(fault.code if function.result == "aclError" else failed)
             process().reports.post(fault)
-            return fault.code if function.result == "aclError" else failed
-        except Exception:
+        except BaseException as problem:
+            if interrupts(name, problem, answers):
+                raise
+            answers.append(failed)
             _LOG.exception("%s failed in npuhal itself", name)
-            return failed
 
     return call
+
+
+def interrupts(name: str, problem: BaseException, answers: list[int]) -> bool:
+    """Whether an exception does not come from a call but ends it: that of a signal handler, or of another thread."""
+    if isinstance(problem, Exception) and not _of_a_handler(problem):
+        return False
+    if answers:
+        for hear in at_interrupt:
+            hear(name)
+        text = f"{name} was broken off by {type(problem).__name__}"
+        process().reports.post(errors.fault("ACL_ERROR_INTERNAL_ERROR", text))
+    return True
+
+
+def _of_a_handler(problem: BaseException) -> bool:
+    """Whether a signal handler has raised an exception: it was given the frame that it has interrupted."""
+    below: FrameType | None = None
+    for frame, _ in walk_tb(problem.__traceback__):
+        for value in list(frame.f_locals.values()) if below else ():
+            if value is below or (type(value) is tuple and any(each is below for each in value)):
+                return True
+        below = frame
+    return False
 
 
 def _format(kind: str) -> str:
@@ -172,11 +199,20 @@ def _written_bytes(kind: str) -> int:
     return ctypes.sizeof(_target(kind))
 
 
-def _writer(kind: str) -> Callable[[int, Any], None]:
-    """Return what stores an output through a pointer of a C type."""
+def _check_target(address: int, width: int) -> None:
+    """Refuse a wrong address before anything is done: it would end the process."""
+    if address:
+        caller.check_writable(address, width)
+
+
+def _writer(kind: str) -> Callable[[int, Out[Any] | None], None]:
+    """Return what stores an output through a pointer of a C type, where there is one and it was written."""
     target = _target(kind)
 
-    def write(address: int, value: Any) -> None:
+    def write(address: int, out: Out[Any] | None) -> None:
+        if out is None or out.value is UNTOUCHED:
+            return
+        value: Any = out.value
         if isinstance(value, str):
             value = lasting(caller.octets(value))
         elif isinstance(value, (list, tuple)):  # enumerators, in an array that stays ours
@@ -254,8 +290,9 @@ def _function(kind: str, address: int) -> CallbackFunction | None:
     return CallbackFunction(kind, address) if address else None
 
 
-def _finish() -> int:
-    """The program ends: run what is to run at the interpreter's end; returns the status it must have, 0 for its own."""
+def _finish(_args: int, answers: list[int]) -> None:
+    """The program ends: run what is to run at the interpreter's end; answers the status it must have, 0 for its own."""
+    answers.append(0)
     failed = 0
     try:
         process().close()
@@ -267,4 +304,4 @@ def _finish() -> int:
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
-    return failed if shim_settings.strict() else 0
+    answers.append(failed if shim_settings.strict() else 0)

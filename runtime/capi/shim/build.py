@@ -52,8 +52,8 @@ def compile_with(
     with tempfile.TemporaryDirectory(prefix="npuhal-shim-") as folder:
         text = Path(folder) / "functions.c"
         text.write_text(stubs.source(without), encoding="ascii")
-        sources = [text, _HERE / "library.c", *more]
-        compile_library(out / LIBRARY, sources, *settings, "-ldl", "-lpthread", *options)
+        sources = [text, _HERE / "library.c", _HERE / "interrupts.c", *more]
+        compile_library(out / LIBRARY, sources, *settings, "-ldl", "-lpthread", "-Wl,-z,nodelete", *options)
     return out / LIBRARY
 
 

@@ -10,10 +10,12 @@ from typing import Any
 
 from chips import yaml_file
 from npuhal.records import dataclass
+from runtime.errors import tables
 
 _ROW = re.compile(r"(\w+)\((.*)\)(?: -> (.+))?\Z")
 _FIELD = re.compile(r"(?P<type>(?:const )?\w+\**) (?P<name>\w+)(?:\[(?P<count>\d*)\])?\Z")
 _OPEN = ", ..."
+_ALL_ONES = 0xFFFFFFFF
 _SCALARS: dict[str, Any] = {
     "int8_t": ctypes.c_int8, "uint8_t": ctypes.c_uint8, "int16_t": ctypes.c_int16, "uint16_t": ctypes.c_uint16,
     "int32_t": ctypes.c_int32, "int": ctypes.c_int32, "uint32_t": ctypes.c_uint32, "int64_t": ctypes.c_int64,
@@ -42,6 +44,18 @@ class CFunction:
     result: str
     formats: bool = False
     """Whether the last parameter is a format, and what goes into it comes behind."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether it does nothing but wait."""
+        return self.name.startswith("aclrtSynchronize")
+
+    @property
+    def failure(self) -> int:
+        """What it answers when it fails without a code of its own: 500000, NULL, or a number of ones."""
+        if self.result == "aclError":
+            return tables.public_names()["ACL_ERROR_INTERNAL_ERROR"]
+        return 0 if self.result.endswith("*") or self.result in (*handles(), "void") else _ALL_ONES
 
 
 def _fields(text: str) -> tuple[Field, ...]:

@@ -13,6 +13,8 @@
 #include <unistd.h>
 #include <wchar.h>
 
+#include "interpreter.h"
+
 #ifndef SHIM_START
 #define SHIM_START "" /* Python text that runs at the first call */
 #endif
@@ -21,25 +23,17 @@
 void SHIM_BEFORE(void); /* what is done before the first call */
 #endif
 
-typedef int64_t (*bridge)(uint32_t function, uint64_t *args);
+#define python npuhal_python
 
-enum { THE_END = UINT32_MAX, UNINITIALIZED = 100001 };
+enum { THE_END = UINT32_MAX, UNINITIALIZED = 100001, FAILED = 500000, TRIES = 100 };
 
-static bridge call;
+interpreter npuhal_python;
+static object *call; /* `call` of the bridge */
 static int own; /* the interpreter was started here */
 static pthread_once_t first = PTHREAD_ONCE_INIT;
 static pthread_key_t leaving;
 static pid_t home;
 static __thread int attached;
-
-static struct {
-    int (*initialized)(void);
-    int (*ensure)(void);
-    void (*release)(int);
-    void *(*state)(void);
-    void *(*save)(void);
-    int (*run)(const char *);
-} python;
 
 static void give_up(const char *why, const char *detail) __attribute__((noreturn));
 static void give_up(const char *why, const char *detail) {
@@ -48,23 +42,27 @@ static void give_up(const char *why, const char *detail) {
 }
 
 static int find(void) {
-#define FIND(member, name) ((*(void **)&python.member = dlsym(RTLD_DEFAULT, name)) != 0)
-    return FIND(initialized, "Py_IsInitialized") && FIND(ensure, "PyGILState_Ensure") && FIND(release, "PyGILState_Release")
-        && FIND(state, "PyGILState_GetThisThreadState") && FIND(save, "PyEval_SaveThread") && FIND(run, "PyRun_SimpleString");
-#undef FIND
+    int all = 1;
+#define VALUE(name) all &= (*(void **)&python.name = dlsym(RTLD_DEFAULT, #name)) != 0;
+#define FUNCTION(result, name, takes) VALUE(name)
+    INTERPRETER(FUNCTION)
+    VALUE(PyExc_Exception)
+#undef FUNCTION
+#undef VALUE
+    return all;
 }
 
 /* A thread keeps its Python state while it lives: what the runtime knows of it (device, context, errors) is there. */
 static void thread_ends(void *held) {
-    if (python.initialized()) python.release(python.ensure());
+    if (python.Py_IsInitialized()) python.PyGILState_Release(python.PyGILState_Ensure());
     (void)held;
 }
 
 static void attach(void) {
     attached = 1;
-    if (python.state()) return; /* a thread of Python's own */
-    python.ensure();
-    python.save();
+    if (python.PyGILState_GetThisThreadState()) return; /* a thread of Python's own */
+    python.PyGILState_Ensure();
+    python.PyEval_SaveThread();
     pthread_setspecific(leaving, &leaving);
 }
 
@@ -89,32 +87,73 @@ static void begin(void) {
     int state = 0;
     pthread_key_create(&leaving, thread_ends);
     home = getpid();
-    if (!find() || !python.initialized()) start_interpreter();
-    else state = python.ensure();
+    if (!find() || !python.Py_IsInitialized()) start_interpreter();
+    else state = python.PyGILState_Ensure();
+    if (!own) npuhal_interrupts_begin();
+    int noted = npuhal_call_begins(START);
     snprintf(code, sizeof code,
              "import sys\n"
              "sys.path += [path for path in %s if path not in sys.path]\n"
              "import runtime.capi.shim.bridge as bridge\n"
              "bridge.start(%llu, %s)\n" SHIM_START, SHIM_PATHS, (unsigned long long)(uintptr_t)&call, own ? "True" : "False");
-    if (python.run(code) || !call) give_up("npuhal cannot be imported, see above", 0);
+    if (python.PyRun_SimpleString(code) || !call) give_up("npuhal cannot be imported, see above", 0);
+    python.Py_IncRef(call);
+    if (noted) npuhal_call_ends();
     if (own) {
-        python.save();
+        python.PyEval_SaveThread();
         attached = 1;
     } else {
-        python.release(state);
+        python.PyGILState_Release(state);
     }
 }
 
-int64_t npuhal_acl_call(uint32_t function, uint64_t *args) {
-    pthread_once(&first, begin);
-    if (!python.initialized()) return UNINITIALIZED; /* destructors that run after the interpreter's end */
-    if (!attached) attach();
-    return call(function, args);
+/* Make a call. The bridge writes what it answers into a list: first, when the call is about to begin, what it answers if
+   it is broken off, then what it does answer. With nothing in the list nothing was done, and it is made again: what
+   another thread sets, or a signal handler raises, can strike before the bridge's first line. A wait is not begun then. */
+static int64_t carry(uint32_t function, uint64_t *args, int64_t failed, npuhal_kind kind) {
+    object *problem = 0;
+    int written = 0;
+    for (int left = TRIES; left && !written && !(kind == WAIT && (problem || npuhal_interrupted())); left--) {
+        object *answers = python.PyList_New(0);
+        object *given[] = {
+            python.PyLong_FromUnsignedLongLong(function), python.PyLong_FromUnsignedLongLong((uintptr_t)args), answers};
+        object *done = python.PyObject_Vectorcall(call, given, 3, 0);
+        written = (int)python.PyList_Size(answers);
+        if (written) failed = (int64_t)python.PyLong_AsUnsignedLongLongMask(python.PyList_GetItem(answers, written - 1));
+        if (!done) {
+            python.Py_DecRef(problem);
+            problem = npuhal_fetch();
+            if (python.PyErr_GivenExceptionMatches(problem, *python.PyExc_Exception) && left > 2) left = 2; /* a mistake? */
+        }
+        for (int at = 0; at < 3; at++) python.Py_DecRef(given[at]);
+        python.Py_DecRef(done);
+    }
+    if (problem) npuhal_raise_behind(problem);
+    python.Py_DecRef(problem);
+    return failed;
 }
+
+static int64_t make(uint32_t function, uint64_t *args, int64_t failed, npuhal_kind kind) {
+    pthread_once(&first, begin);
+    if (!python.Py_IsInitialized()) return failed == FAILED ? UNINITIALIZED : failed; /* in a destructor behind its end */
+    if (!attached) attach();
+    int state = python.PyGILState_Ensure();
+    object *type, *value, *trace;
+    python.PyErr_Fetch(&type, &value, &trace); /* the caller's, who may be cleaning up */
+    int noted = npuhal_call_begins(kind);
+    int64_t answer = carry(function, args, failed, kind);
+    if (noted) npuhal_call_ends();
+    python.PyErr_Restore(type, value, trace);
+    python.PyGILState_Release(state);
+    return answer;
+}
+
+int64_t npuhal_acl_call(uint32_t function, uint64_t *args, int64_t failed) { return make(function, args, failed, CALL); }
+int64_t npuhal_acl_wait(uint32_t function, uint64_t *args, int64_t failed) { return make(function, args, failed, WAIT); }
 
 __attribute__((destructor)) static void end(void) {
     if (!call || !own || getpid() != home) return;
-    int64_t status = npuhal_acl_call(THE_END, 0);
+    int64_t status = npuhal_acl_call(THE_END, 0, 0);
     if (status) {
         fflush(NULL);
         _exit((int)status);

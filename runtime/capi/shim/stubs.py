@@ -13,7 +13,8 @@ _HEAD = """#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-int64_t npuhal_acl_call(uint32_t function, uint64_t *args);
+int64_t npuhal_acl_call(uint32_t function, uint64_t *args, int64_t failed);
+int64_t npuhal_acl_wait(uint32_t function, uint64_t *args, int64_t failed);
 
 static inline uint64_t word_of_float(float value) {
     uint32_t bits;
@@ -66,7 +67,8 @@ def stub(number: int, function: c.CFunction) -> Iterator[str]:
             words.append(f"(uint64_t)a{index}")
     parameters = ", ".join(f"{kind} a{index}" for index, kind in enumerate(kinds)) or "void"
     result = c.ctype(function.result)
-    call = f"npuhal_acl_call({number}, {'args' if words else '0'})"
+    kind = "wait" if function.waits else "call"
+    call = f"npuhal_acl_{kind}({number}, {'args' if words else '0'}, {function.failure})"
     head = "void" if result is None else "float" if result is ctypes.c_float else _integer(result)
     yield f"{head} {function.name}({parameters}{', ...' if function.formats else ''}) {{"
     if function.formats:

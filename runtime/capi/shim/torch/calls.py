@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Callable
 from functools import cache
+from typing import TYPE_CHECKING
 
 from npuhal.late import logger
 from npuhal.loader import URL_VARIABLE
@@ -19,6 +20,9 @@ from runtime.capi.aclrt import Out
 from runtime.capi.pyacl.binding import process
 from runtime.capi.shim import declarations as c
 from runtime.errors import tables
+
+if TYPE_CHECKING:
+    from runtime.capi.shim.bridge import Carrier
 
 _LOG = logger(__name__)
 
@@ -152,27 +156,33 @@ def functions() -> tuple[c.CFunction, ...]:
     return tuple(c.parse(row) for row in _ROWS)
 
 
-def bind(number: int) -> Callable[[int], int]:
-    """Return what carries the call of a number, given the address of its words."""
-    if number in _INNER:
-        count, function = _INNER[number]
-    else:
-        row = list(_ROWS)[number - FIRST]
-        count, function = len(functions()[number - FIRST].parameters), _ROWS[row]
-    kind = ctypes.c_uint64 * count
-    failed = tables.public_names()["ACL_ERROR_INTERNAL_ERROR"]
+def bind(number: int) -> Carrier:
+    """Return what carries the calls of a number."""
+    from runtime.capi.shim.bridge import interrupts
 
-    def call(address: int) -> int:
+    failed = tables.public_names()["ACL_ERROR_INTERNAL_ERROR"]
+    if number in _INNER:
+        name, count, function = f"call {number:#x}", *_INNER[number]
+    else:
+        row, declared = list(_ROWS)[number - FIRST], functions()[number - FIRST]
+        name, count, function, failed = declared.name, len(declared.parameters), _ROWS[row], declared.failure
+    kind = ctypes.c_uint64 * count
+
+    def call(address: int, answers: list[int]) -> None:
         try:
-            return function(tuple(kind.from_address(address)) if count else ())
+            words = tuple(kind.from_address(address)) if count else ()
+            answers.append(failed)
+            answers.append(function(words))
         except errors.RuntimeFault as fault:
+            answers.append(fault.code)
             lost(fault)
             process().reports.post(fault)
-            return fault.code
-        except Exception as problem:
-            _LOG.exception("call %#x failed in npuhal itself", number)
+        except BaseException as problem:
+            if interrupts(name, problem, answers):
+                raise
+            answers.append(failed)
+            _LOG.exception("%s failed in npuhal itself", name)
             process().reports.post(errors.fault("ACL_ERROR_INTERNAL_ERROR", f"{type(problem).__name__}: {problem}"))
-            return failed
 
     return call
 

@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-int64_t npuhal_acl_call(uint32_t function, uint64_t *args);
+int64_t npuhal_acl_call(uint32_t function, uint64_t *args, int64_t failed);
 
 enum { PREPARE = 0x20000, RUN, RUN_BY_NAME, ABSENT };
 enum { NOTHING, TENSOR, SCALAR, INTS, FLOATS, BOOLS, TENSORS, SCALARS, NUMBER, REAL, TEXT, DESCRIPTION, ATTRIBUTES,
        EXECUTOR };
-enum { REFUSED = 100000, NO_MEMORY = 200000 };
+enum { REFUSED = 100000, NO_MEMORY = 200000, FAILED = 500000 };
 
 typedef struct { int64_t *words; size_t count, space; } run;
 
@@ -223,7 +223,7 @@ int npuhal_torch_prepare(const char *name, const char *kinds, const uint64_t *ar
     }
     if (!code) {
         uint64_t words[] = {(uint64_t)(uintptr_t)this->form.words, this->form.count};
-        code = npuhal_acl_call(PREPARE, words);
+        code = npuhal_acl_call(PREPARE, words, FAILED);
     }
     if (code) {
         if (this) let_go(this);
@@ -238,14 +238,14 @@ int npuhal_torch_run(executor *this, void *stream) {
     if (!this || this->tag != EXECUTOR) return REFUSED;
     uint64_t words[] = {(uint64_t)(uintptr_t)this->form.words, this->form.count, (uint64_t)(uintptr_t)this->values.words,
                         this->values.count, (uint64_t)(uintptr_t)stream};
-    int64_t code = npuhal_acl_call(RUN, words);
+    int64_t code = npuhal_acl_call(RUN, words, FAILED);
     aclDestroyAclOpExecutor(this);
     return (int)code;
 }
 
 int64_t npuhal_torch_absent(const char *name) {
     uint64_t words[] = {(uint64_t)(uintptr_t)name};
-    return npuhal_acl_call(ABSENT, words);
+    return npuhal_acl_call(ABSENT, words, FAILED);
 }
 
 /* -- aclop -- */
@@ -391,7 +391,7 @@ int aclopCompileAndExecute(const char *type, int inputs, const tensor *const *in
     for (size_t at = 0; set && at < set->form.count; at++) put(&this->form, set->form.words[at]);
     uint64_t words[] = {(uint64_t)(uintptr_t)this->form.words, this->form.count, (uint64_t)(uintptr_t)this->values.words,
                         this->values.count, (uint64_t)(uintptr_t)stream};
-    int64_t code = npuhal_acl_call(RUN_BY_NAME, words);
+    int64_t code = npuhal_acl_call(RUN_BY_NAME, words, FAILED);
     let_go(this);
     return (int)code;
 }

@@ -9,6 +9,7 @@ from types import FunctionType
 
 from runtime import errors
 from runtime.api.process import Runtime
+from runtime.capi.pyacl.binding import process
 from runtime.capi.shim import bridge, declarations
 from runtime.capi.shim.torch.reports import WORDS
 from runtime.errors import tables
@@ -18,7 +19,10 @@ _NEED_RESULTS = frozenset((
     "aclrtSynchronizeStream", "aclrtSynchronizeStreamWithTimeout", "aclrtSynchronizeDevice",
     "aclrtSynchronizeDeviceWithTimeout", "aclrtSynchronizeEvent", "aclmdlRIExecuteAsync", "aclmdlRICaptureEnd",
 ))  # fmt: skip
+_MOMENT_MS = 1000
+"""What the end of an interrupted program waits for its work."""
 _started: list[bool] = []
+_broken_off: set[str] = set()
 
 
 def start() -> None:
@@ -27,6 +31,7 @@ def start() -> None:
         _started.append(True)
         atexit.register(_end)
         Runtime.started.register(__name__, _opened)
+        bridge.at_interrupt.append(_interrupted)
 
 
 def call_lost(fault: errors.RuntimeFault) -> None:
@@ -54,6 +59,20 @@ def _opened(opened: Runtime) -> None:
     """A machine was opened: let its checkers speak torch's words."""
     if (machine := getattr(opened.hal, "fake", None)) is not None:
         WORDS.install(machine)
+
+
+def _interrupted(name: str) -> None:
+    """A wait was broken off: at the exit, torch_npu would begin it again, perhaps without end."""
+    if not _broken_off:
+        atexit.register(_settle)  # the last that is registered is the first that is called
+    _broken_off.add(name)
+
+
+def _settle() -> None:
+    """Wait a moment; where it does not do, all later waits fail."""
+    if process().call("aclrtSynchronizeDeviceWithTimeout", timeout=_MOMENT_MS):
+        names = ", ".join(sorted(_broken_off))
+        call_lost(errors.fault("ACL_ERROR_INTERNAL_ERROR", f"what was waited for never came; broken off: {names}"))
 
 
 def _end() -> None:

@@ -153,7 +153,7 @@ def pauses(
     if free_polls is None:
         free_polls = _FAST_SYNC_POLLS if stream.traits.fast_sync else _FREE_POLLS
     inside_after = max(free_polls, 1)
-    polls, pause, seen = 0, _FIRST_PAUSE_S, -1
+    polls, pause, seen, at_limit = 0, _FIRST_PAUSE_S, -1, False
     hal = stream.device.hal
     worked = hal.progress
     while True:
@@ -172,6 +172,10 @@ def pauses(
             hang_at = math.inf
             hang.report(stream, now - began)
         if deadline is not None and now >= deadline:
+            if not at_limit:  # a short wait, too, leaves behind it what is done on other streams reclaimed
+                at_limit = True
+                stream.device.recycler.look_around()
+                continue
             raise errors.fault(
                 timeout_code,
                 f"stream {stream.stream_id} of device {stream.device.user_id} is not finished in "

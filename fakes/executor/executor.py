@@ -201,7 +201,9 @@ class Executor:
                 self.machine.stand_in_failed(fault.__cause__)
             return True
         except Exception as error:
-            if self.machine.raises:
+            from npuhal.interrupts import raised_by_handler  # late: where something has gone wrong
+
+            if self.machine.raises or raised_by_handler(error):
                 raise
             self._fail(task, TaskFault(f"{type(error).__name__}: {error}"))
             self.machine.defect(error)

@@ -236,12 +236,16 @@ class Machine:
         """An attached function has raised, and its task has failed for it.
 
         An ordinary mistake reaches the program with the failure of the stream. What is to end more than a function
-        (Ctrl-C, SystemExit, the verdict of a test) is raised in the thread of the program in which it ran.
+        (Ctrl-C, SystemExit, the verdict of a test, what a signal handler raises) is raised in the thread of the program
+        in which it ran; where nobody hears of mistakes, in the main thread alone.
         """
+        from npuhal.interrupts import raised_by_handler  # late: where something has gone wrong
+
+        heard = self.raises or threading.current_thread() is threading.main_thread()
+        if heard and not self.options.free_run and (not isinstance(error, Exception) or raised_by_handler(error)):
+            raise error
         if not self.raises:
             self.defect(error)
-        elif not isinstance(error, Exception) and not self.options.free_run:
-            raise error
 
     def defect(self, error: BaseException) -> None:
         """Log an exception of a function that was attached, with its traceback: its caller does not get it."""

@@ -13,11 +13,10 @@ import struct
 import sys
 from collections.abc import Callable
 from functools import cache, partial
-from traceback import walk_tb
-from types import FrameType
 from typing import Any
 
 from npuhal import shim_settings
+from npuhal.interrupts import raised_by_handler
 from npuhal.late import logger
 from runtime import errors
 from runtime.api.process import Runtime
@@ -134,7 +133,7 @@ def bind(function: c.CFunction) -> Carrier:
 
 def interrupts(name: str, problem: BaseException, answers: list[int]) -> bool:
     """Whether an exception does not come from a call but ends it: that of a signal handler, or of another thread."""
-    if isinstance(problem, Exception) and not _of_a_handler(problem):
+    if isinstance(problem, Exception) and not raised_by_handler(problem):
         return False
     if answers:
         for hear in at_interrupt:
@@ -142,17 +141,6 @@ def interrupts(name: str, problem: BaseException, answers: list[int]) -> bool:
         text = f"{name} was broken off by {type(problem).__name__}"
         process().reports.post(errors.fault("ACL_ERROR_INTERNAL_ERROR", text))
     return True
-
-
-def _of_a_handler(problem: BaseException) -> bool:
-    """Whether a signal handler has raised an exception: it was given the frame that it has interrupted."""
-    below: FrameType | None = None
-    for frame, _ in walk_tb(problem.__traceback__):
-        for value in list(frame.f_locals.values()) if below else ():
-            if value is below or (type(value) is tuple and any(each is below for each in value)):
-                return True
-        below = frame
-    return False
 
 
 def _format(kind: str) -> str:

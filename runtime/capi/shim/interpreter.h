@@ -1,6 +1,6 @@
 /* Functions of the process's Python, found by name once it is known which one that is, and the parts of a call.
 
-   These functions have been there, with these types, since CPython 3.9. */
+   These functions have been there, with these types, since CPython 3.10. */
 
 #pragma once
 #include <stddef.h>
@@ -22,7 +22,7 @@ typedef struct object object; /* PyObject */
     FUNCTION(void, Py_DecRef, (object *)) /* both take NULL */                              \
     FUNCTION(object *, PyImport_ImportModule, (const char *))                               \
     FUNCTION(object *, PyObject_GetAttrString, (object *, const char *))                    \
-    FUNCTION(object *, PyObject_Vectorcall, (object *, object *const *, size_t, object *))  \
+    FUNCTION(object *, PyObject_CallFunctionObjArgs, (object *, ...)) /* up to NULL */      \
     FUNCTION(object *, PyObject_Type, (object *))                                           \
     FUNCTION(int, PyCallable_Check, (object *))                                             \
     FUNCTION(object *, PyLong_FromUnsignedLongLong, (unsigned long long))                   \

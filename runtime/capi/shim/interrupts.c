@@ -71,7 +71,7 @@ static int is_pythons(void (*handler)(int)) {
     return dladdr(*(void **)&handler, &its) && dladdr(*(void **)&python.PyErr_Fetch, &ours) && its.dli_fbase == ours.dli_fbase;
 }
 
-static object *handler_of(int at) { return python.PyObject_Vectorcall(get_handler, &numbers[at], 1, 0); }
+static object *handler_of(int at) { return python.PyObject_CallFunctionObjArgs(get_handler, numbers[at], NULL); }
 
 /* Stand in front of handlers that the program has set. */
 static void look(int64_t time) {

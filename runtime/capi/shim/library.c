@@ -114,10 +114,9 @@ static int64_t carry(uint32_t function, uint64_t *args, int64_t failed, npuhal_k
     object *problem = 0;
     int written = 0;
     for (int left = TRIES; left && !written && !(kind == WAIT && (problem || npuhal_interrupted())); left--) {
-        object *answers = python.PyList_New(0);
-        object *given[] = {
-            python.PyLong_FromUnsignedLongLong(function), python.PyLong_FromUnsignedLongLong((uintptr_t)args), answers};
-        object *done = python.PyObject_Vectorcall(call, given, 3, 0);
+        object *answers = python.PyList_New(0), *number = python.PyLong_FromUnsignedLongLong(function);
+        object *words = python.PyLong_FromUnsignedLongLong((uintptr_t)args);
+        object *done = python.PyObject_CallFunctionObjArgs(call, number, words, answers, NULL);
         written = (int)python.PyList_Size(answers);
         if (written) failed = (int64_t)python.PyLong_AsUnsignedLongLongMask(python.PyList_GetItem(answers, written - 1));
         if (!done) {
@@ -125,7 +124,9 @@ static int64_t carry(uint32_t function, uint64_t *args, int64_t failed, npuhal_k
             problem = npuhal_fetch();
             if (python.PyErr_GivenExceptionMatches(problem, *python.PyExc_Exception) && left > 2) left = 2; /* a mistake? */
         }
-        for (int at = 0; at < 3; at++) python.Py_DecRef(given[at]);
+        python.Py_DecRef(number);
+        python.Py_DecRef(words);
+        python.Py_DecRef(answers);
         python.Py_DecRef(done);
     }
     if (problem) npuhal_raise_behind(problem);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import signal
 import sys
 import threading
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from fakes.errors import FakeError
+from fakes.faults import Effect
 from fakes.machine.card import Device as Card
 from npuhal.changed import Changed
 from runtime.api import Device, Runtime
@@ -226,4 +228,42 @@ def test_a_call_that_fails_by_itself_fails_its_task(function: Callable[..., obje
     kernel[2](1, stream=stream)
     with pytest.raises(RuntimeFault, match=message):
         stream.synchronize(10_000)
+    machine.close(force=True)
+
+
+class OutOfTimeError(Exception):
+    """What a signal handler raises."""
+
+
+def out_of_time(number: int, frame: FrameType | None) -> None:
+    raise OutOfTimeError
+
+
+@pytest.mark.parametrize("raises", [True, False])
+def test_what_a_signal_handler_raises_in_a_task_ends_the_wait(raises: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`raises`: whether the program hears of mistakes of the fake; C programs and torch_npu do not."""
+    if threading.current_thread() is not threading.main_thread():
+        pytest.skip("signals reach the main thread only")
+    machine, device, fake, _ = opened("ascend950")
+    fake.raises = raises
+    stream, kernel = device.create_stream(), device.load(minimal_kernel("note", 1)).only
+    kept = signal.signal(signal.SIGALRM, out_of_time)
+    try:
+        fake.attach(kernel.code, lambda _context: signal.raise_signal(signal.SIGALRM), name="note")
+        for _ in range(2):
+            kernel[1](1, stream=stream)
+            with pytest.raises(OutOfTimeError):
+                stream.synchronize(10_000)
+            with pytest.raises(RuntimeFault):  # its task has failed
+                stream.synchronize(10_000)
+        fake.faults.on_task(Effect.LOST, nth=1000)  # so that the fake asks for each task
+        monkeypatch.setattr(type(fake.faults), "strike", lambda _faults, _task: signal.raise_signal(signal.SIGALRM))
+        kernel[1](1, stream=stream)
+        with pytest.raises(OutOfTimeError):
+            stream.synchronize(10_000)
+        monkeypatch.undo()
+        fake.attach(kernel.code, lambda _context: None, name="note")
+        stream.synchronize(10_000)  # the task is begun again
+    finally:
+        signal.signal(signal.SIGALRM, kept)
     machine.close(force=True)

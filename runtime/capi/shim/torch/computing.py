@@ -7,6 +7,7 @@ import struct
 import sys
 from typing import Any
 
+from npuhal.interrupts import raised_by_handler
 from runtime.capi.shim.torch.composed import Tensor, torch
 from runtime.capi.shim.torch.forms import DTYPES, Form, TensorForm
 from runtime.capi.shim.torch.reports import WORDS
@@ -35,6 +36,8 @@ def _run(form: Form, context: Any, values: tuple[Any, ...]) -> list[Shape]:
         results = operator.compiled()(**given)
         return _store(form, [given[name] for name in operator.outputs], results)
     except Exception as problem:
+        if raised_by_handler(problem):
+            raise
         failed: Any = sys.modules[type(context).__module__]  # runtime imports no fakes; the context comes from there
         raise failed.Fail(f"{form.describe()}: {type(problem).__name__}: {problem}") from problem
 

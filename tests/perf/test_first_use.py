@@ -23,13 +23,13 @@ MORE_ATTEMPTS = 9
 LIMIT_S = 0.2
 """For import, device open, load and first launch, less the start of an interpreter; it was 0.28 and more with all
 modules loaded and every data class written at once."""
-MOST_MODULES = 390
+MOST_MODULES = 375
 """Modules of these packages in the process after its first launch."""
 UNNEEDED = (
     "numpy", "yaml", "dataclasses", "inspect", "logging", "traceback", "rich", "tenacity", "runtime.feature",
     "runtime.capi", "runtime.trace", "runtime.cli", "runtime.testing", "runtime.launch.batch.batch", "chips.verify",
     "fakes.checkers.hub", "fakes.shared.card", "runtime.core.sync.event", "runtime.core.sync.notify",
-    "runtime.memory.ordered", "runtime.core.stream.abort",
+    "runtime.memory.ordered", "runtime.core.stream.abort", "fakes.hal.vmm", "fakes.hal.mbuf", "npuhal.tables.ipc",
 )  # fmt: skip
 """Modules and packages that a program which only launches does not need."""
 PROGRAM = """

@@ -208,6 +208,7 @@ class OtherThread(Alarm):
         ident = ctypes.c_ulong(threading.get_ident())
 
         def strike() -> None:
+            self._thread = threading.current_thread()  # its exception may come before `start_thread` has returned
             time.sleep(delay_s)
             if self._armed:
                 self.at = "another thread"

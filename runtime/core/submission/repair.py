@@ -6,8 +6,6 @@ entries and before its answer was looked at, or where the lock of the stream is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from runtime import errors
@@ -40,41 +38,38 @@ def repair(
     Returns:
         Whether the tasks have left.
     """
+    try:
+        return _repair(stream, infos, finished, block)
+    finally:  # another interrupt, too, leaves no lock held: it comes behind a call, and this one is the first
+        try:  # noqa: SIM105
+            stream.lock.release()
+        except RuntimeError:  # it was not held
+            pass
+
+
+def _repair(
+    stream: StreamPort, infos: tuple[TaskInfo, ...], finished: Finished | None, block: ArgumentBlock | None
+) -> bool:
     ring = stream.ring
-    with _broken_off(stream, len(infos)) as left:
+    with stream.lock:  # a second time, where it is held: a prepared send calls `acquire` and `release`
+        left = not stream.closed and was_sent(stream, ring.submitted + len(infos))
         if left:
             for info in infos:
                 ring.arguments[ring.take(1, 0, info).position] = block
-            return True
-        if finished is not None:
-            end, newest = ring.completion_callbacks[-1] if ring.completion_callbacks else (0, None)
-            if end > ring.submitted:
-                ring.completion_callbacks.pop()
-            if end > ring.submitted or newest is not finished:
-                ring.pending_callbacks.append(finished)
-        if block is not None and not any(held is block for held in ring.arguments):
-            stream.device.release_arguments([block])
-        return False
-
-
-@contextmanager
-def _broken_off(stream: StreamPort, count: int) -> Iterator[bool]:
-    """Hold the stream's lock to repair what a prepared send of so many SQEs has left behind; tells whether they left.
-
-    Such a send calls `acquire` and `release`: an exception may come between them, or where the lock is not held.
-    """
-    ring = stream.ring
-    try:
-        with stream.lock:  # a second time, where it is held
-            left = not stream.closed and was_sent(stream, ring.submitted + count)
-            yield left
-            ring.tidy()
-            if left:
-                ring.in_flight_start = None
-            stream.senders.seek(ring.tail)
-    finally:  # another interrupt, too, leaves no lock held
-        with suppress(RuntimeError):  # it was not held
-            stream.lock.release()
+        else:
+            if finished is not None:
+                end, newest = ring.completion_callbacks[-1] if ring.completion_callbacks else (0, None)
+                if end > ring.submitted:
+                    ring.completion_callbacks.pop()
+                if end > ring.submitted or newest is not finished:
+                    ring.pending_callbacks.append(finished)
+            if block is not None and not any(held is block for held in ring.arguments):
+                stream.device.release_arguments([block])
+        ring.tidy()
+        if left:
+            ring.in_flight_start = None
+        stream.senders.seek(ring.tail)
+        return left
 
 
 def repair_stored(stream: StreamPort) -> None:
@@ -85,5 +80,7 @@ def repair_stored(stream: StreamPort) -> None:
             if ring.in_flight_start is not None:
                 stream.own_sink.rollback(stream, 1)
     finally:
-        with suppress(RuntimeError):
+        try:  # noqa: SIM105
             stream.lock.release()
+        except RuntimeError:
+            pass

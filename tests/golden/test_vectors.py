@@ -13,6 +13,7 @@ from chips.verify.check import check
 from chips.verify.vectors import Sent, Vector, read_vectors
 from tests.golden.vectors import names, sample
 from tests.tools.corpus import corpus
+from tests.tools.examples import examples
 
 CORPORA = {
     **dict.fromkeys(("sqe_910B1", "sqe_910_9391", "sqe_910_9391_addrflat", "sqe_910_9391_chip1die1"), 359),
@@ -52,7 +53,7 @@ def test_every_vector_of_the_corpus(name: str) -> None:
 VECTORS = [item for name in names("sqe_*.json") for item in sample(name) if isinstance(item, Vector)]
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.data())
 def test_flipping_any_bit_fails_exactly_that_vector(data: st.DataObject) -> None:
     vector = VECTORS[data.draw(st.sampled_from(range(len(VECTORS))))]
@@ -81,7 +82,7 @@ WITH_BLOCKS = [vector for vector in VECTORS if vector.blocks]
 WHOLE_BLOCKS = [vector for vector in WITH_BLOCKS if vector.task_name != "STREAM_LABEL_SWITCH_BY_INDEX"]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.data())
 def test_flipping_a_bit_of_a_block_is_noticed(data: st.DataObject) -> None:
     vector = WHOLE_BLOCKS[data.draw(st.sampled_from(range(len(WHOLE_BLOCKS))))]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from chips.tasks import TaskType
 from runtime.core.submission.ring import NO_TASK, RingV100, RingV200, TaskInfo, TaskRing, run_callbacks
+from tests.tools.examples import examples
 
 
 @dataclass
@@ -98,7 +99,7 @@ STEP = st.one_of(
 
 @pytest.mark.parametrize("kind", [RingV100, RingV200])
 @given(depth=st.integers(7, 24), start=st.integers(0, 400), steps=st.lists(STEP, max_size=80))
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 def test_a_ring_does_what_the_model_says(kind: type[TaskRing], depth: int, start: int, steps: list[tuple[str, int]],
                                          ) -> None:
     ring = kind(depth)

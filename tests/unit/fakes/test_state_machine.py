@@ -14,6 +14,7 @@ from fakes import kernels
 from fakes.schedule.scheduler import POLICIES
 from npuhal import constants as c
 from runtime.testing.script import ATTRIBUTE, Script
+from tests.tools.examples import examples
 from tests.tools.examples_as_scripts import Steps, checked, noted
 from tests.unit.fakes.rig import Rig, Stream
 
@@ -151,7 +152,7 @@ class Program(RuleBasedStateMachine):
 
 
 TestProgram = Program.TestCase
-TestProgram.settings = settings(max_examples=25, stateful_step_count=40)
+TestProgram.settings = settings(max_examples=examples(25), stateful_step_count=40)
 
 
 def test_what_has_failed_is_a_script() -> None:

@@ -18,6 +18,7 @@ from chips.binary.errors import BinaryError
 from chips.binary.fat import find_device_binaries
 from chips.binary.registration import register
 from tests.tools.elf_writer import OBJECT, ElfWriter, dfx, dfx_item, entry, ratio, tlv, u32
+from tests.tools.examples import examples
 
 CHIPS = tuple(map(find_chip, ("Ascend910B1", "Ascend950PR_9599", "Ascend310P3", "Ascend910A")))
 KERNELS = Path(__file__).parents[3] / "data/kernels"
@@ -129,7 +130,7 @@ quiet = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.functi
 
 
 @traced
-@settings(quiet, max_examples=120)
+@settings(quiet, max_examples=examples(120))
 @given(st.sampled_from(SEEDS), changes)
 def test_overwritten_bytes(data: bytes, where: list[tuple[float, bytes]]) -> None:
     survives(damage(data, where))
@@ -145,7 +146,7 @@ def test_overwritten_bytes_at_length(data: bytes, where: list[tuple[float, bytes
 
 
 @traced
-@settings(quiet, max_examples=50)
+@settings(quiet, max_examples=examples(50))
 @given(st.binary(max_size=400))
 def test_any_meta_data(record: bytes) -> None:
     survives(ElfWriter().kernel("k_1", record).section(".ascend.meta", record).build())
@@ -170,7 +171,7 @@ json_values = st.recursive(
 )
 
 
-@settings(quiet, max_examples=30)
+@settings(quiet, max_examples=examples(30))
 @given(json_values)
 def test_any_op_list(value: object) -> None:
     import json

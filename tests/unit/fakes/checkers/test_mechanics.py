@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from fakes.checkers.order import Actor
 from fakes.checkers.shadow import Shadow, Work
 from fakes.checkers.tracked import Tracked, track
+from tests.tools.examples import examples
 
 ACTORS = 4
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.lists(st.tuples(st.integers(0, ACTORS - 1), st.integers(0, ACTORS - 1)), max_size=40))
 def test_clocks_know_exactly_what_happened_before(edges: list[tuple[int, int]]) -> None:
     """Against the sets of steps that really lie before: a pair (a, b) lets b go on after all that a has done."""
@@ -39,7 +40,7 @@ def work(number: int) -> Work:
     return Work(number, 1, number, "", 0, 0, 0, None)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 30), st.booleans()), max_size=30))
 def test_the_history_of_bytes_is_that_of_each_byte(steps: list[tuple[int, int, bool]]) -> None:
     shadow, model = Shadow(), dict.fromkeys(range(100), 0)

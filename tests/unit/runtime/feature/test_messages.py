@@ -14,12 +14,13 @@ from hypothesis.extra import numpy as arrays
 from runtime import errors
 from runtime.api import Device
 from runtime.feature.messages import Item, ItemKind, packed, unpacked
+from tests.tools.examples import examples
 
 TYPES = st.sampled_from([np.dtype(name) for name in ("f4", "f2", "i1", "i4", "u1", "i2", "u2", "u4", "i8", "u8", "?")])
 ARRAYS = TYPES.flatmap(lambda kind: arrays.arrays(kind, arrays.array_shapes(min_dims=0, min_side=0, max_side=5)))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.lists(ARRAYS, min_size=1, max_size=4))
 def test_arrays_come_out_of_a_message_as_they_went_in(given_arrays: list[np.ndarray]) -> None:
     message = packed([Item.of(array) for array in given_arrays])
@@ -47,7 +48,7 @@ def test_a_message_may_bring_a_name_and_slices() -> None:
     assert (name, items) == ("batch", [Item(ItemKind.SLICE_TENSOR, 4, (2,), b"xy", 3, 2)])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.binary(max_size=200))
 def test_no_bytes_do_worse_than_fail(message: bytes) -> None:
     with contextlib.suppress(errors.InternalError):

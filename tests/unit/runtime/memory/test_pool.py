@@ -14,6 +14,7 @@ from runtime.api import Device, Stream
 from runtime.memory.fences import point_of
 from runtime.memory.ledger import Ledger
 from runtime.memory.pool import LARGE_SEGMENT, SMALL_SEGMENT, UNIT, CachingPool
+from tests.tools.examples import examples
 from tests.unit.runtime.machines import OpenMachine
 
 MiB = 1 << 20
@@ -208,7 +209,7 @@ Operation = tuple[int, int, int]
 OPERATIONS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 2), st.integers(1, 40 * MiB)), max_size=60)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(OPERATIONS, st.integers(2, 120))
 def test_random_programs(operations: list[Operation], limit_mib: int) -> None:
     source = Source()

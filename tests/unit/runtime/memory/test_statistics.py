@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runtime.memory.statistics import Counter, Statistics
+from tests.tools.examples import examples
 
 NAMES = ("allocation", "active", "allocated_bytes", "active_bytes", "requested_bytes")
 Block = tuple[int, int]
@@ -18,7 +19,7 @@ def amounts(block: Block) -> Iterator[tuple[str, int]]:
     yield from zip(NAMES, (1, 1, size, size, requested), strict=True)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 900)), max_size=60))
 def test_folded_counters_say_what_single_ones_do(steps: list[tuple[int, int]]) -> None:
     statistics, naive = Statistics(), {name: Counter() for name in NAMES}

@@ -24,6 +24,7 @@ from runtime.core.submission.ring import NO_TASK, RingV100
 from runtime.launch.batch import multi_sqe
 from runtime.launch.batch.shape import Shape
 from runtime.launch.templates import context_template, launch_template
+from tests.tools.examples import examples
 from tests.tools.interrupts import Interrupter, all_free
 from tests.unit.runtime.launch.test_mix import mix_kernel
 from tests.unit.runtime.machines import V100, V200, MakeKernel
@@ -180,7 +181,7 @@ def sides(request: pytest.FixtureRequest) -> Iterator[tuple[Side, Side]]:
 PROGRAMS = st.lists(st.tuples(st.integers(0, 15), st.integers(0, 90)), max_size=24)
 
 
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 @given(programs=st.lists(st.tuples(PROGRAMS, st.integers(1, 2)), min_size=1, max_size=3))
 def test_the_driver_gets_the_same_bytes(sides: tuple[Side, Side], programs: list[tuple[list[Step], int]]) -> None:
     one, other = sides

@@ -196,6 +196,7 @@ class Executor:
             sq.hung = str(gap)
             raise NotModelled(f"{self.describe(task)} ({gap.name})", gap.detail) from None
         except (TaskFault, MemoryFault) as fault:
+            fault.__traceback__ = None  # it stays with its task, and would keep what the program drops in these frames
             self._fail(task, fault)
             if isinstance(fault, StandInFailed) and fault.__cause__ is not None:
                 self.machine.stand_in_failed(fault.__cause__)

@@ -108,9 +108,15 @@ def all_done(stream: StreamPort) -> Callable[[], bool]:
 
 
 def raise_failure(stream: StreamPort) -> None:
-    """Raise a stream's first failure, once, or what its context has stopped for, each time."""
+    """Raise a stream's first failure, once, or what its context has stopped for, each time.
+
+    This frame does not keep it: with the traceback it would keep what the callers drop until the collector comes.
+    """
     if failure := stream.failure.take():
-        raise failure
+        try:
+            raise failure
+        finally:
+            del failure
     stream.context.failure.check(stream)
 
 

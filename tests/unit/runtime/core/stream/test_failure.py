@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+from typing import Any
+
 import pytest
 
 from chips.tasks import Maintenance, Nop
 from fakes.faults import Effect
 from runtime import errors
 from runtime.api import Device, Runtime
+from runtime.cli.sample import minimal_kernel
 from runtime.core.stream.failure import FailureMode
 
 CHIPS = ("ascend910b1", "ascend950pr_9599")
@@ -160,3 +165,34 @@ def test_a_reset_ends_a_stop() -> None:
     again.submit(Nop())
     again.synchronize(30_000)
     machine.close(force=True)
+
+
+@pytest.mark.parametrize("url", ["fake://ascend910b3", "fake-abi://ascend950"])
+@pytest.mark.parametrize("own", [False, True])
+def test_a_failure_keeps_nothing_that_the_program_drops(url: str, own: bool) -> None:
+    """Its traceback has the frames of all callers: a frame that kept the failure would keep their buffers, too."""
+    device = Runtime(f"{url}?seed=1").device(0)
+    stream, kernel = device.create_stream(), device.load(minimal_kernel("wrong", 2)).only
+    fake: Any = device.hal
+
+    def read(context: Any) -> None:
+        if own:
+            raise ValueError("a mistake")
+        context.args.array(0, "u8", 8)[0] += 1
+
+    fake.fake.attach(kernel.code, read, name="wrong", grid=True)
+
+    def fail() -> weakref.ref[Any]:
+        buffer = device.alloc(64)
+        kernel[1](0xFF, buffer, stream=stream)
+        with pytest.raises(errors.RuntimeFault):
+            stream.synchronize()
+        return weakref.ref(buffer)
+
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        assert [fail()() for _ in range(2)] == [None, None]
+    finally:
+        if enabled:
+            gc.enable()

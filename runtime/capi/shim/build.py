@@ -47,7 +47,7 @@ def compile_with(
     paths = list(dict.fromkeys([str(_HERE.parents[2]), sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]))
     settings = (
         f"-DSHIM_LIBPYTHON={c_text(python)}", f"-DSHIM_PATHS={c_text(repr(paths))}",
-        f"-DSHIM_PYTHON=L{c_text(sys.executable)}",
+        f"-DSHIM_PYTHON=L{c_text(sys.executable)}", f"-I{_HERE}",
     )  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="npuhal-shim-") as folder:
         text = Path(folder) / "functions.c"

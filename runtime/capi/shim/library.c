@@ -14,6 +14,7 @@
 #include <wchar.h>
 
 #include "interpreter.h"
+#include "library.h"
 
 #ifndef SHIM_START
 #define SHIM_START "" /* Python text that runs at the first call */
@@ -25,7 +26,7 @@ void SHIM_BEFORE(void); /* what is done before the first call */
 
 #define python npuhal_python
 
-enum { THE_END = UINT32_MAX, UNINITIALIZED = 100001, FAILED = 500000, TRIES = 100 };
+enum { THE_END = UINT32_MAX, UNINITIALIZED = 100001, TRIES = 100 };
 
 interpreter npuhal_python;
 static object *call; /* `call` of the bridge */

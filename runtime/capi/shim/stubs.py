@@ -13,8 +13,7 @@ _HEAD = """#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-int64_t npuhal_acl_call(uint32_t function, uint64_t *args, int64_t failed);
-int64_t npuhal_acl_wait(uint32_t function, uint64_t *args, int64_t failed);
+#include "library.h"
 
 static inline uint64_t word_of_float(float value) {
     uint32_t bits;

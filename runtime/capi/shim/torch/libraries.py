@@ -69,7 +69,7 @@ def write(out: Path, url: str) -> list[Path]:
 def source(wheel: Wheel) -> Iterator[str]:
     """Iterate over lines of C: what a wheel wants beside the C API and the objects of operators."""
     yield "#include <stddef.h>\n#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>"
-    yield "int64_t npuhal_acl_call(uint32_t function, uint64_t *args, int64_t failed);"
+    yield '#include "library.h"'
     yield "int64_t npuhal_torch_absent(const char *name);"
     yield "int npuhal_torch_prepare(const char *, const char *, const uint64_t *, uint64_t *, void **);"
     yield "int npuhal_torch_run(void *executor, void *stream);"

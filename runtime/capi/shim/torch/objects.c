@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-int64_t npuhal_acl_call(uint32_t function, uint64_t *args, int64_t failed);
+#include "../library.h"
 
 enum { PREPARE = 0x20000, RUN, RUN_BY_NAME, ABSENT };
 enum { NOTHING, TENSOR, SCALAR, INTS, FLOATS, BOOLS, TENSORS, SCALARS, NUMBER, REAL, TEXT, DESCRIPTION, ATTRIBUTES,
        EXECUTOR };
-enum { REFUSED = 100000, NO_MEMORY = 200000, FAILED = 500000 };
+enum { REFUSED = 100000, NO_MEMORY = 200000 };
 
 typedef struct { int64_t *words; size_t count, space; } run;
 
